@@ -4,9 +4,11 @@
 //! The other agent runs the same turn, so there is one task. It also gets the requested skill id; a router
 //! behind a router ignores an id it does not have. The choice is kept for the task's later turns: every
 //! checkpoint starts with the skill's id and a line feed, and the rest belongs to the other agent.
+//!
+//! A skill that is only for callers with a credential is neither chosen for others nor shown to them.
 
 use bytes::Bytes;
-use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Turn};
+use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
 use protocol::{Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
 
 /// The longest list of skills in a question.
@@ -17,6 +19,15 @@ pub struct Router {
     routes: Vec<Route>,
     /// What has skills that are not known yet.
     pending: Vec<String>,
+    unknown_skill: UnknownSkill,
+}
+
+/// What a router does with a turn whose skill it does not have.
+enum UnknownSkill {
+    /// Chooses another one: the id may be that of the router itself.
+    Ignore,
+    /// Fails: the task was accepted when the skill existed.
+    Fail,
 }
 
 /// Whether a route accepts these arguments.
@@ -29,13 +40,14 @@ pub struct Route {
     /// Routing keywords, in lower case.
     words: Vec<String>,
     arguments: Option<Arguments>,
+    known_callers_only: bool,
 }
 
 impl Route {
     /// A route to the agent of a skill. The skill's id and tags are routing keywords.
     pub fn new(skill: AgentSkill, agent: DynAgent) -> Self {
         let words = skill.tags.iter().chain([&skill.id]).map(|word| word.to_lowercase()).collect();
-        Self { skill, agent, words, arguments: None }
+        Self { skill, agent, words, arguments: None, known_callers_only: false }
     }
 
     /// Adds routing keywords.
@@ -51,6 +63,12 @@ impl Route {
         Self { arguments: Some(Box::new(accepts)), ..self }
     }
 
+    /// Only callers with a credential may use the skill; for others it does not exist.
+    #[must_use]
+    pub fn for_known_callers(self) -> Self {
+        Self { known_callers_only: true, ..self }
+    }
+
     fn is(&self, skill: &str) -> bool {
         self.skill.id == skill
     }
@@ -59,7 +77,7 @@ impl Route {
 impl Router {
     /// A router with these routes.
     pub fn new(routes: Vec<Route>) -> Self {
-        Self { routes, pending: Vec::new() }
+        Self { routes, pending: Vec::new(), unknown_skill: UnknownSkill::Ignore }
     }
 
     /// Sets what has further skills that are not known yet: a turn that requests an unknown skill is then tried again
@@ -69,57 +87,91 @@ impl Router {
         Self { pending, ..self }
     }
 
-    /// Chooses by the requested skill, else the task's earlier skill, else the data, else the text. The only skill needs
-    /// no choice.
-    fn choose(&self, turn: &Turn, before: Option<&str>) -> Option<&Route> {
-        let find = |skill: &str| self.routes.iter().find(|route| route.is(skill));
-        let known = turn.skill.as_deref().and_then(find).or_else(|| before.and_then(find));
-        let only = || match self.routes.as_slice() {
-            [only] if self.pending.is_empty() => Some(only),
+    /// Fails a turn whose skill does not exist any more.
+    #[must_use]
+    pub fn with_changing_skills(self) -> Self {
+        Self { unknown_skill: UnknownSkill::Fail, ..self }
+    }
+
+    /// The routes that exist for a caller.
+    fn routes_of(&self, caller: &Scope) -> Routes<'_> {
+        let exists = |route: &&Route| !(route.known_callers_only && caller.is_anonymous());
+        Routes(self.routes.iter().filter(exists).collect())
+    }
+
+    /// The outcome of a turn that no route can take now.
+    fn unavailable(&self, routes: &Routes<'_>, turn: &Turn, requested: Option<&str>) -> Option<Outcome> {
+        let unknown = requested.filter(|skill| routes.find(skill).is_none());
+        if (unknown.is_some() || routes.0.is_empty()) && !self.pending.is_empty() {
+            let text = format!("the skill is not available yet: {} is starting", self.pending.join(", "));
+            return Some(Outcome::retry(text));
+        }
+        match (unknown, &self.unknown_skill) {
+            (Some(skill), UnknownSkill::Fail) => Some(removed(turn, skill)),
+            _ if routes.0.is_empty() => Some(Outcome::reject("this agent has no skill for this caller")),
             _ => None,
-        };
-        let by_content = || self.match_data(&turn.message).or_else(|| self.match_text(&turn.message.text()));
-        known.or_else(only).or_else(by_content)
+        }
+    }
+}
+
+/// The routes that exist for one caller.
+struct Routes<'a>(Vec<&'a Route>);
+
+impl<'a> Routes<'a> {
+    fn find(&self, skill: &str) -> Option<&'a Route> {
+        self.0.iter().copied().find(|route| route.is(skill))
+    }
+
+    /// Chooses by the requested skill, else the task's earlier skill, else the data, else the text.
+    fn choose(&self, turn: &Turn, before: Option<&str>) -> Option<&'a Route> {
+        let known = turn.skill.as_deref().and_then(|skill| self.find(skill));
+        known
+            .or_else(|| before.and_then(|skill| self.find(skill)))
+            .or_else(|| self.match_data(&turn.message))
+            .or_else(|| self.match_text(&turn.message.text()))
     }
 
     /// The only skill that accepts the message's data part.
-    fn match_data(&self, message: &Message) -> Option<&Route> {
+    fn match_data(&self, message: &Message) -> Option<&'a Route> {
         let data = message.parts.iter().find_map(|part| match &part.content {
             Content::Data(data) => Some(data),
             _ => None,
         })?;
-        let accepts = |route: &&Route| route.arguments.as_ref().is_some_and(|accepts| accepts(data));
-        let mut routes = self.routes.iter().filter(accepts);
-        routes.next().filter(|_| routes.next().is_none())
+        self.only(|route| route.arguments.as_ref().is_some_and(|accepts| accepts(data)))
     }
 
     /// Matches a text that equals an example of a skill, else by the first word that is a keyword of exactly
     /// one skill.
-    fn match_text(&self, text: &str) -> Option<&Route> {
-        let example = |route: &&Route| route.skill.examples.iter().any(|example| example == text.trim());
-        let by_keyword = |word: &str| {
-            let mut routes = self.routes.iter().filter(|route| route.words.iter().any(|known| known == word));
-            routes.next().filter(|_| routes.next().is_none())
-        };
-        let text = text.to_lowercase();
-        let words = text.split(|character: char| !(character.is_alphanumeric() || character == '-'));
-        self.routes.iter().find(example).or_else(|| words.map(by_keyword).find_map(|route| route))
+    fn match_text(&self, text: &str) -> Option<&'a Route> {
+        let example = |route: &&&Route| route.skill.examples.iter().any(|example| example == text.trim());
+        let by_keyword = |word: &str| self.only(|route| route.words.iter().any(|known| known == word));
+        let text_in_lower_case = text.to_lowercase();
+        let words =
+            text_in_lower_case.split(|character: char| !(character.is_alphanumeric() || character == '-'));
+        let example = self.0.iter().find(example).copied();
+        example.or_else(|| words.map(by_keyword).find_map(|route| route))
+    }
+
+    /// The route for which this holds, if there is exactly one.
+    fn only(&self, holds: impl Fn(&Route) -> bool) -> Option<&'a Route> {
+        let mut routes = self.0.iter().copied().filter(|route| holds(route));
+        routes.next().filter(|_| routes.next().is_none())
     }
 
     fn ask(&self) -> Outcome {
         let mut text = String::from("Which skill do you want?");
-        for Route { skill, .. } in self.routes.iter().take(MAX_LISTED) {
+        for Route { skill, .. } in self.0.iter().take(MAX_LISTED) {
             text += &format!("\n{}: {}", skill.id, skill.description);
             if let Some(example) = skill.examples.first() {
                 text += &format!(" (such as: {example})");
             }
         }
-        if let Some(more) = self.routes.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+        if let Some(more) = self.0.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
             text += &format!("\nand {more} more: see the agent card");
         }
         let mut writer = Writer::new();
         writer.object(|writer| {
-            let listed = self.routes.iter().take(MAX_LISTED);
+            let listed = self.0.iter().take(MAX_LISTED);
             writer.key("skills").array(listed, |writer, route| writer.string(&route.skill.id));
         });
         let skills = String::from_utf8(writer.finish()).ok().and_then(|text| Json::parse(&text).ok());
@@ -130,15 +182,17 @@ impl Router {
 impl Agent for Router {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
         let (before, saved) = turn.saved_bytes().and_then(unpack).unzip();
+        let routes = self.routes_of(&turn.scope);
         let requested = turn.skill.as_deref().or(before.as_deref());
-        let unknown = requested.is_some_and(|skill| !self.routes.iter().any(|route| route.is(skill)));
-        if unknown && !self.pending.is_empty() {
-            return Ok(Outcome::retry(format!(
-                "the skill is not available yet: {} is starting",
-                self.pending.join(", ")
-            )));
+        if let Some(outcome) = self.unavailable(&routes, &turn, requested) {
+            return Ok(outcome);
         }
-        let Some(route) = self.choose(&turn, before.as_deref()) else { return Ok(self.ask()) };
+        let only = match routes.0.as_slice() {
+            [only] if self.pending.is_empty() => Some(*only),
+            _ => None,
+        };
+        let chosen = routes.choose(&turn, before.as_deref()).or(only);
+        let Some(route) = chosen else { return Ok(routes.ask()) };
         // A checkpoint of another skill is not passed on.
         let saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
         let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
@@ -159,6 +213,14 @@ impl Agent for Router {
             .with_overlap(all().all(|policy| policy.overlap))
             .with_on_crash(on_crash.unwrap_or_default())
     }
+}
+
+/// The skill was removed after the task was accepted.
+fn removed(turn: &Turn, skill: &str) -> Outcome {
+    let metadata = Json::parse(r#"{"a2ad":{"reason":"skill_removed"}}"#).ok();
+    let text = format!("the agent no longer has the skill {skill}");
+    let message = Message { metadata, ..turn.reply(text) };
+    Outcome::Failed { message: Some(message), retryable: false }
 }
 
 /// Splits a checkpoint into the skill's id and the agent's own part.
