@@ -446,6 +446,10 @@ fn every_problem_is_reported_with_line_and_key() {
         ),
         ("[limits]\ninterrupted_ttl = \"0s\"\n", "2: limits.interrupted_ttl: expected more than 0"),
         ("[skills.\"a b\"]\nbuiltin = \"echo\"\n", "1: skills.a b: expected a name of 1 to 64 letters"),
+        (
+            "[skills.a]\nbuiltin = \"demo\"\n[agents.a]\nskills_allow = [\"echo\"]\n",
+            "4: agents.a.skills_allow: the built-in agent of \"a\" chooses among its skills itself; give the agent",
+        ),
         ("[skills]\n", "1: skills: expected at least one skill"),
         ("[agents]\n", "1: agents: expected at least one agent"),
         ("[agents.a]\n", "1: agents.a.skills: expected at least one skill"),

@@ -253,6 +253,15 @@ fn listed_skills(
     let open_ended = agent.skills.iter().any(|source| source.is_open_ended(documents));
     let registered = agent.registered(&Backends::not_started(documents));
     let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
+    if let ([SkillSource::Own(only)], true) = (agent.skills.as_slice(), section.has(key))
+        && known().count() > 1
+    {
+        let text = format!(
+            "the built-in agent of {:?} chooses among its skills itself; give the agent a skill for each instead",
+            only.id
+        );
+        section.report(key, text);
+    }
     let named = section.each(key, |item| {
         let name = item.text()?;
         if open_ended || known().any(|id| id == name) {

@@ -581,7 +581,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "Which callers get the extended card: none, all, or those with credentials. `\"missing\"` declares \
                  one and has none, for tests of clients.",
             ),
-            key("extended_skills", "list of skill ids", "[]", "Skills that only the extended card shows."),
+            key(
+                "extended_skills",
+                "list of skill ids",
+                "[]",
+                "Skills that only the extended card shows, for callers who can get it.",
+            ),
             key(
                 "skills_allow",
                 "list of skill ids",
