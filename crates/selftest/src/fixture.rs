@@ -25,6 +25,9 @@ use super::{
 
 const MAIN: &str = include_str!("main.toml");
 const SINGLE_TASK: &str = include_str!("single_task.toml");
+const TOOLS: &str = include_str!("tools.toml");
+const PRIVATE: &str = include_str!("private.toml");
+const FUNCTIONS: &str = include_str!("functions.toml");
 const SAMPLE: &str = include_str!("../../../examples/currency.toml");
 
 /// Environment variables that hosting providers set in production.
@@ -51,7 +54,11 @@ pub(crate) struct Fixture {
 /// The servers that the selftest starts. All but the main one start on first use.
 struct OwnServers {
     plan: Plan,
+    /// Text replacements (from, to) in the configurations.
+    changes: Vec<(String, String)>,
     single_task_server: OnceCell<Mutex<ServerProcess>>,
+    tools_server: OnceCell<ServerProcess>,
+    private_server: OnceCell<ServerProcess>,
     crash: OnceCell<Crash>,
     _main: ServerProcess,
     folder: TempDir,
@@ -65,10 +72,9 @@ impl Fixture {
         changes: &[(String, String)],
     ) -> anyhow::Result<Self> {
         let folder = TempDir::with_prefix("a2ad-selftest-")?;
-        let config = changes.iter().fold(MAIN.to_owned(), |text, (from, to)| text.replace(from, to));
         let plan = Plan {
             program: executable,
-            config,
+            config: changed(MAIN, changes),
             folder: folder.path().join("main"),
             listen: Some(ANY_PORT),
             environment: &[],
@@ -77,7 +83,10 @@ impl Fixture {
         let server = main.server.clone();
         let own = OwnServers {
             plan,
+            changes: changes.to_vec(),
             single_task_server: OnceCell::new(),
+            tools_server: OnceCell::new(),
+            private_server: OnceCell::new(),
             crash: OnceCell::new(),
             _main: main,
             folder,
@@ -191,6 +200,27 @@ impl Fixture {
         Ok(SingleTaskServer { program: own.single_task_server.get_or_try_init(start).await?.lock().await })
     }
 
+    /// The server whose configuration has an MCP server and nothing else.
+    pub(crate) async fn tools_server(&self) -> Result<&Server, CheckError> {
+        let own = self.own()?;
+        let start = || async { start_server(&own.plan_with_tools("tools", TOOLS)).await };
+        Ok(&own.tools_server.get_or_try_init(start).await?.server)
+    }
+
+    /// The server with tools of users and organisations.
+    pub(crate) async fn private_server(&self) -> Result<&Server, CheckError> {
+        let own = self.own()?;
+        let start = || async { start_server(&own.plan_with_tools("private", PRIVATE)).await };
+        Ok(&own.private_server.get_or_try_init(start).await?.server)
+    }
+
+    /// A server with the functions at `host`.
+    pub(crate) async fn functions_server(&self, host: &str) -> Result<ServerProcess, CheckError> {
+        let own = self.own()?;
+        let config = changed(FUNCTIONS, &own.changes).replace("127.0.0.1:1", host);
+        start_server(&Plan { config, ..own.plan_for("functions") }).await
+    }
+
     /// The result of the crash scenario, which runs once for all checks that use it.
     pub(crate) async fn crash(&self) -> Result<&Crash, CheckError> {
         let own = self.own()?;
@@ -244,6 +274,17 @@ impl OwnServers {
     fn plan_for(&self, name: &str) -> Plan {
         Plan { config: SINGLE_TASK.into(), folder: self.folder.path().join(name), ..self.plan.clone() }
     }
+
+    /// A server with MCP servers that are this program; the configuration calls it `a2ad`.
+    fn plan_with_tools(&self, name: &str, config: &str) -> Plan {
+        let program = json::quote(&self.plan.program.to_string_lossy());
+        let config = changed(config, &self.changes).replace(r#""a2ad""#, &program);
+        Plan { config, ..self.plan_for(name) }
+    }
+}
+
+fn changed(config: &str, changes: &[(String, String)]) -> String {
+    changes.iter().fold(config.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 pub(crate) async fn start_server(plan: &Plan) -> Result<ServerProcess, CheckError> {

@@ -7,7 +7,8 @@
 //! Without a URL, the selftest starts servers itself: processes of the same executable with an embedded configuration.
 //! A server at a URL is checked as it is; items that need an agent or a skill it does not offer are not applicable.
 //! Requests are made with `testkit`; no crate of the server is used, so that a server bug cannot hide
-//! itself. A few items check the program's own client or library; the program passes those in as a [`Program`].
+//! itself. A few items check the program's own client or library; the program passes those in as a [`Program`]. The
+//! MCP server of the items about tools is the program again, as [`tool_server`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![allow(
@@ -18,6 +19,7 @@
 mod card_server;
 mod crash;
 mod fixture;
+mod function_server;
 mod http;
 mod item;
 mod json;
@@ -33,6 +35,7 @@ mod schema;
 mod server_process;
 mod started;
 mod test_client;
+pub mod tool_server;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -68,7 +71,7 @@ pub struct SelftestOptions {
     pub only: Vec<String>,
     /// The executable whose servers are started; `None` means the current executable.
     pub executable: Option<PathBuf>,
-    /// Text replacements (from, to) in the configuration of the started server.
+    /// Text replacements (from, to) in the configurations of the main server and of those with tools and functions.
     pub changes: Vec<(String, String)>,
 }
 

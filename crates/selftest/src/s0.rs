@@ -1,5 +1,8 @@
 //! S0: the profile `fold` (fold.run). The draft of the protocol, with skills that are called with bare JSON arguments.
 
+mod function_stream;
+mod tools;
+
 use std::time::Duration;
 
 use super::{
@@ -16,19 +19,31 @@ use super::{
 pub(crate) const GROUP: Group = Group { name: "S0", items: ITEMS };
 
 const ITEMS: &[Item] = &[
-    not_yet(1, "one configured tool is enough for the server to publish a card and an endpoint", Tools),
+    wire!(
+        1,
+        "one configured tool is enough for the server to publish a card and an endpoint",
+        tools::one_tool_is_enough
+    ),
     not_yet(2, "the request's host selects the tenant, and each tenant has its own card", TenantsAndCards),
     not_yet(3, "a tenant's card at /.well-known/agent.json is public", TenantsAndCards),
-    not_yet(4, "adding or removing a tool adds or removes its skill on the card", Tools),
+    wire!(
+        4,
+        "adding or removing a tool adds or removes its skill on the card",
+        tools::changes_reach_the_card
+    ),
     not_yet(5, "the card's name is made of the brand and the tenant", TenantsAndCards),
-    not_yet(6, "the card's description contains the number of tools", Tools),
+    wire!(6, "the card's description contains the number of tools", tools::description_has_count),
     not_yet(7, "the card's url is the tenant's origin", TenantsAndCards),
-    not_yet(8, "the card's version is 0.1.0 by default", Tools),
-    not_yet(9, "the card of an agent made of tools offers streaming", Tools),
-    not_yet(10, "the card of an agent made of tools does not offer push notifications", Tools),
-    not_yet(11, "each tool is a skill with the tool's name and description", Tools),
-    not_yet(12, "the skill of a tool accepts and returns application/json", Tools),
-    not_yet(13, "the default modes of an agent made of tools are application/json", Tools),
+    wire!(8, "the card's version is 0.1.0 by default", tools::version),
+    wire!(9, "the card of an agent made of tools offers streaming", tools::streaming_offered),
+    wire!(
+        10,
+        "the card of an agent made of tools does not offer push notifications",
+        tools::push_not_offered
+    ),
+    wire!(11, "each tool is a skill with the tool's name and description", tools::skill_for_each_tool),
+    wire!(12, "the skill of a tool accepts and returns application/json", tools::skill_modes),
+    wire!(13, "the default modes of an agent made of tools are application/json", tools::default_modes),
     wire!(14, "POST /_a2a/ accepts JSON-RPC, with and without the trailing slash", trailing_slash_optional),
     wire!(15, "the named skill receives the message as its arguments, unchanged", exact_arguments),
     not_yet(16, "a tenant can allow anonymous calls", TenantsAndCards),
@@ -73,7 +88,7 @@ const ITEMS: &[Item] = &[
     not_yet(43, "guardrails support every kind of check, target and action", Guardrails),
     not_yet(44, "one function can be called over MCP, A2A and plain HTTP", Tools),
     not_yet(45, "the three protocols give the same result and write the same audit log", Tools),
-    not_yet(46, "a function's stream is forwarded without buffering", Tools),
+    wire!(46, "a function's stream is forwarded without buffering", function_stream::forwarded_unbuffered),
 ];
 
 /// The parameters of `tasks/send` with bare arguments as the message and without a task id.

@@ -12,6 +12,7 @@ use super::{
     wire,
 };
 
+mod allowed_skills;
 mod card_url;
 
 pub(crate) const GROUP: Group = Group { name: "S2", items: ITEMS };
@@ -24,7 +25,7 @@ const ITEMS: &[Item] = &[
     not_yet(5, "a key is shown once, and only its hash is stored", Identity),
     not_yet(6, "an agent has at most 20 keys", Identity),
     not_yet(7, "a key is valid for exactly one agent", Identity),
-    not_yet(8, "only allowed skills are on the card and can be called", Identity),
+    wire!(8, "only allowed skills are on the card and can be called", allowed_skills::only_allowed),
     not_yet(9, "tool calls are approved automatically, or the agent pauses for approval", Guardrails),
     not_yet(10, "end users are identified by their own token", Identity),
     wire!(11, "each agent's card is public unless the agent is disabled", public_card),

@@ -3,7 +3,7 @@
 
 use super::{
     CheckError, CheckResult,
-    Feature::{Client, Identity, Tools},
+    Feature::{Client, Identity},
     Group, Item,
     crash::SECTIONS,
     fixture::Fixture,
@@ -15,6 +15,7 @@ use super::{
 };
 
 mod embedded;
+mod public_card;
 
 pub(crate) const GROUP: Group = Group { name: "S3", items: ITEMS };
 
@@ -27,8 +28,12 @@ const ITEMS: &[Item] = &[
     wire!(6, "methods other than GET at the card's path are 405", card_rejects_other_methods),
     wire!(7, "the card has every member that the profile agent-native defines", card_members),
     not_yet(8, "the card lists the configured authentication schemes", Identity),
-    not_yet(9, "skills of users and organisations are not on the public card", Tools),
-    not_yet(10, "the operator's own tools are on the public card", Tools),
+    wire!(
+        9,
+        "skills of users and organisations are not on the public card",
+        public_card::private_skills_hidden
+    ),
+    wire!(10, "the operator's own tools are on the public card", public_card::operator_skills_shown),
     not_yet(11, "public responses reveal no tenant", Identity),
     not_yet(12, "an authenticated caller sees additional skills", Identity),
     wire!(13, "message/send waits and returns the completed task", send_waits),

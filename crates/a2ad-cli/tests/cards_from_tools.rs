@@ -1,0 +1,121 @@
+//! Agents made of tools: their cards, and which skills can be called. The MCP servers are the program itself, which has
+//! some for the selftest.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{path::Path, time::Duration};
+
+use client::{Client, ClientOptions, SendReply, find_card};
+use protocol::{Message, Part, Role, SendMessage, Task, TaskState, model::AgentCard};
+use testkit::process::{self, Server};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
+}
+
+async fn serve(folder: &Path, config: &str) -> Server {
+    std::fs::write(folder.join("a2ad.toml"), config).unwrap();
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(["--config", "a2ad.toml", "--listen", "127.0.0.1:0"]);
+    Server::start_command(command).await.unwrap()
+}
+
+/// The configuration of an MCP server with these tools.
+fn mcp(server: &str, tools: &[impl AsRef<str>]) -> String {
+    let tools: Vec<&str> = tools.iter().map(AsRef::as_ref).collect();
+    let program = env!("CARGO_BIN_EXE_a2ad");
+    format!("[mcp.{server}]\ncommand = [{program:?}, \"selftest-tools\", \"{}\"]\n", tools.join("\", \""))
+}
+
+async fn card(server: &Server) -> AgentCard {
+    within(find_card(&server.url(), &ClientOptions::default())).await.unwrap().card
+}
+
+fn ids(card: &AgentCard) -> Vec<&str> {
+    card.skills.iter().map(|skill| skill.id.as_str()).collect()
+}
+
+/// The params of the extension with the schemas.
+fn schemas(card: &AgentCard) -> &str {
+    let [extension] = card.capabilities.extensions.as_slice() else { panic!("{card:?}") };
+    assert_eq!(extension.uri, "urn:a2ad:ext:skill-schemas:1");
+    extension.params.as_ref().unwrap().as_str()
+}
+
+fn client(server: &Server) -> Client {
+    Client::connect(&server.url()).unwrap()
+}
+
+async fn send(client: &Client, skill: &str, return_immediately: bool) -> Task {
+    let message = Message::new("m", Role::User, vec![Part::text("the sea sections=500 delay=20ms")]);
+    let send = SendMessage { skill: Some(skill.into()), return_immediately, ..SendMessage::new(message) };
+    match within(client.send(send)).await.unwrap() {
+        SendReply::Task(task) => task,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A tool that two entries of the agent's list select is one skill. One that two servers have is private under both
+/// names if it is private.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_with_the_same_name_are_named_after_their_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let private = "mcp__user_5f2c9a_notes";
+    let config = mcp("one", &["search", "only", private])
+        + &mcp("two", &["search", "parrot", private])
+        + "[skills.parrot]\nbuiltin = \"echo\"\n[agents.main]\n\
+           skills = [\"parrot\", \"mcp:one/*\", \"mcp:one/search\", \"mcp:two/*\"]\n";
+    let server = serve(folder.path(), &config).await;
+    let card = card(&server).await;
+    assert_eq!(ids(&card), ["parrot", "one__search", "only", "two__search", "two__parrot"]);
+    assert!(card.description.ends_with("with 4 tool(s)"), "{}", card.description);
+    let object = r#"{"input":{"type":"object"}}"#;
+    let expected = ["one__search", "only", "two__parrot", "two__search"];
+    let expected = expected.map(|skill| format!("{skill:?}:{object}")).join(",");
+    assert_eq!(schemas(&card), format!("{{{expected}}}"));
+    let task = send(&client(&server), "two__search", false).await;
+    assert_eq!(task.artifacts[0].name.as_deref(), Some("two__search-result"), "{task:?}");
+    assert!(format!("{task:?}").contains(r#""tool":"search""#), "{task:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousand_tools_are_skills_with_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools: Vec<String> = (0..1_000).map(|number| format!("tool-{number:03}")).collect();
+    let server = serve(folder.path(), &mcp("many", &tools)).await;
+    let card = card(&server).await;
+    assert_eq!(ids(&card), tools);
+    assert!(card.description.ends_with("with 1000 tool(s)"), "{}", card.description);
+    assert_eq!(schemas(&card).matches("tool-").count(), 1_000);
+    let task = send(&client(&server), "tool-999", false).await;
+    assert_eq!(task.status.state, TaskState::Completed, "{task:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn task_of_a_skill_that_was_removed_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let skills = |names: &[&str]| -> String {
+        names.iter().map(|name| format!("[skills.{name}]\nbuiltin = \"{name}\"\n")).collect()
+    };
+    let server = serve(folder.path(), &skills(&["echo", "currency", "slow-writer"])).await;
+    let task = send(&client(&server), "slow-writer", true).await;
+    server.kill().await.unwrap();
+    let server = serve(folder.path(), &skills(&["echo", "currency"])).await;
+    let client = client(&server);
+    let ended = within(async {
+        loop {
+            let task = client.get_task(&task.id).await.unwrap();
+            if task.status.state.is_terminal() {
+                return task;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let ended = ended.await;
+    assert_eq!(ended.status.state, TaskState::Failed, "{ended:?}");
+    let message = ended.status.message.unwrap();
+    assert_eq!(message.text(), "the agent no longer has the skill slow-writer");
+    assert_eq!(message.metadata.unwrap().as_str(), r#"{"a2ad":{"reason":"skill_removed"}}"#);
+}
