@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AgentResult, IntoOutcome, Journal, Lost, Outcome, Parts, Update, UpdateSender, agent_message,
-    queue::Offered,
+    AgentError, AgentResult, IntoOutcome, Journal, Lost, OnCrash, Outcome, Parts, Update, UpdateSender,
+    agent_message, queue::Offered,
 };
 use crate::{context::Conversation, scope::Scope};
 
@@ -39,6 +39,8 @@ pub struct Turn {
     pub scope: Scope,
     /// Attempt number, from 1.
     pub attempt: u32,
+    /// What happens to the turn if this process crashes; the same is right when a system that it calls does.
+    pub on_crash: OnCrash,
     /// The same for all attempts of this turn, so that a backend can deduplicate.
     pub idempotency_key: String,
     /// Cancelled when the run is ended from outside: the client canceled the task, the run took longer than

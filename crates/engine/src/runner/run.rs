@@ -136,6 +136,7 @@ impl Run {
             conversation: input.conversation,
             scope: input.scope,
             attempt,
+            on_crash: policy.on_crash,
             // The agent may cancel its own token; that must not look like a cancel by the client.
             cancel: cancel.child_token(),
             deadline: limit.at,
