@@ -3,8 +3,9 @@
 use protocol::nearest;
 use tracing_subscriber::EnvFilter;
 
-/// The MCP library reports every start and end of a connection, which is not of interest to operators.
-const DEFAULT: &str = "info,rmcp=warn";
+const DEFAULT: &str = "info";
+/// The MCP library logs whole messages, at every level.
+const MCP_LIBRARY: &str = "rmcp";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The filter, and one message for each part of the setting that cannot be used.
@@ -14,6 +15,10 @@ pub(super) fn parse(variable: &str, setting: &str) -> (EnvFilter, Vec<String>) {
     if !usable.iter().any(|directive| is_level(directive)) {
         // Otherwise a filter for one target would disable all others.
         usable.insert(0, DEFAULT);
+    }
+    let silenced = format!("{MCP_LIBRARY}=off");
+    if !usable.iter().any(|directive| directive.starts_with(MCP_LIBRARY)) {
+        usable.push(&silenced);
     }
     let usable = usable.join(",");
     let mut problems: Vec<String> = directives()
@@ -70,8 +75,14 @@ mod tests {
         ] {
             let (filter, problems) = parse("V", setting);
             assert!(problems.len() == 1 && problems[0].contains(expected), "{setting}: {problems:?}");
-            let used = if setting.starts_with("warn") { "warn" } else { "rmcp=warn,info" };
-            assert_eq!(filter.to_string(), used);
+            let used = if setting.starts_with("warn") { "warn" } else { "info" };
+            assert_eq!(filter.to_string(), format!("rmcp=off,{used}"));
         }
+    }
+
+    #[test]
+    fn mcp_library_is_silent_unless_it_is_named() {
+        assert_eq!(parse("V", "debug").0.to_string(), "rmcp=off,debug");
+        assert_eq!(parse("V", "rmcp=debug").0.to_string(), "rmcp=debug,info");
     }
 }
