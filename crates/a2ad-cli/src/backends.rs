@@ -22,8 +22,6 @@ use crate::config::{Config, DocumentConfig, launcher};
 
 /// How long a start waits for the tools of MCP servers, so that tasks left by the last process find their skills.
 const FIRST_LIST: Duration = Duration::from_secs(15);
-/// How often a starting server is asked for its health.
-const HEALTH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What runs for a configuration.
 pub(crate) struct Backends {
@@ -62,8 +60,8 @@ impl Backends {
             backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
         }
         backends.first_lists().await;
-        for (name, running) in &backends.mcp {
-            if running.tools.borrow().is_none() {
+        for (name, running) in &mut backends.mcp {
+            if running.tools.borrow_and_update().is_none() {
                 tracing::warn!(server = %name, health = ?running.server.health(), "the MCP server has not listed its tools yet");
             }
         }
@@ -75,15 +73,15 @@ impl Backends {
         let launcher = launcher();
         let started =
             config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
-        let mut backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
+        let backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
         backends.first_lists().await;
         backends
     }
 
-    async fn first_lists(&mut self) {
-        let settled = join_all(self.mcp.values_mut().map(Running::settled));
+    async fn first_lists(&self) {
+        let started = join_all(self.mcp.values().map(|running| running.server.first_start()));
         // A server that needs longer is reported by the caller.
-        let _ = tokio::time::timeout(FIRST_LIST, settled).await;
+        let _ = tokio::time::timeout(FIRST_LIST, started).await;
     }
 
     /// Why a server does not work, with the end of what it wrote to standard error.
@@ -156,17 +154,6 @@ impl Running {
         let server = McpServer::start(config.clone(), launcher.clone(), all.dialer.clone());
         let tools = server.tools();
         Self { server, tools }
-    }
-
-    /// Resolves when the server has listed its tools or has failed to start.
-    async fn settled(&mut self) {
-        while self.tools.borrow().is_none() && !self.has_failed() {
-            let _ = tokio::time::timeout(HEALTH_INTERVAL, self.tools.changed()).await;
-        }
-    }
-
-    fn has_failed(&self) -> bool {
-        matches!(self.server.health().status, Status::BackingOff { .. } | Status::Failed { .. })
     }
 
     async fn changed(&mut self) {

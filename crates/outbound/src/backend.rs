@@ -74,6 +74,12 @@ impl Call<'_> {
         self.turn.progress(parts).await
     }
 
+    /// Like [`progress`](Self::progress), with metadata for programs.
+    pub async fn progress_with(&self, parts: Vec<Part>, metadata: Json) -> AgentResult<()> {
+        let message = Message { metadata: Some(metadata), ..self.turn.reply(parts) };
+        self.turn.record().update(Update::Working(Some(message))).await
+    }
+
     /// Appends parts to the result while the call runs; end such a call with [`Reply::Streamed`].
     pub async fn chunk(&self, parts: Vec<Part>) -> AgentResult<()> {
         self.record_chunk(parts, false).await

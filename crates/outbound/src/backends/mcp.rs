@@ -21,13 +21,11 @@ use protocol::{Json, model::Secret};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    backend::Backend,
+    backend::{Backend, Reply},
     dial::Dialer,
     process::{Launch, Launcher},
 };
 use call::McpTool;
-#[doc(hidden)]
-pub use sdk::response_to_line;
 use server::Server;
 
 /// One configured MCP server.
@@ -41,9 +39,10 @@ pub struct McpConfig {
     pub pool: Pool,
     /// Which calls share a process.
     pub isolation: Isolation,
-    /// A call fails when the server neither answers nor reports progress for this long.
+    /// A call fails when the server neither answers nor reports progress for this long. A client that was asked has at
+    /// least so much time to answer; then its call may lose its process to a call that waits for one.
     pub timeout: Duration,
-    /// Whether tools may ask the client. A process of an older protocol revision then runs one call at a time.
+    /// Whether tools may ask the client. A process or session of an older protocol revision then runs one call at a time.
     pub elicitation: bool,
 }
 
@@ -129,6 +128,15 @@ impl McpServer {
     /// The tools: `None` until they are known. They change when the server reports it, and after a restart.
     pub fn tools(&self) -> watch::Receiver<Option<Arc<[Tool]>>> {
         self.inner().tools()
+    }
+
+    /// Resolves when the tools are known, or the first start has failed.
+    pub async fn first_start(&self) {
+        let mut tools = self.tools();
+        tokio::select! {
+            _ = tools.wait_for(Option::is_some) => {}
+            () = self.inner().start_failed() => {}
+        }
     }
 
     /// The backend of one tool. It may be made before the tool is known.
@@ -223,10 +231,23 @@ pub struct Annotations {
 }
 
 impl Tool {
-    /// What to do with a call that was interrupted: it is repeated only if the server states that the tool is read-only
-    /// or idempotent.
+    /// What to do with a call that was interrupted: it is repeated only if the server states that the tool is read-only,
+    /// or idempotent and not destructive.
     pub fn on_crash(&self) -> OnCrash {
-        let Annotations { read_only, idempotent, .. } = self.annotations;
-        if read_only == Some(true) || idempotent == Some(true) { OnCrash::Retry } else { OnCrash::Fail }
+        let Annotations { read_only, idempotent, destructive, .. } = self.annotations;
+        let repeatable = idempotent == Some(true) && destructive != Some(true);
+        if read_only == Some(true) || repeatable { OnCrash::Retry } else { OnCrash::Fail }
     }
+}
+
+/// What clients would get for the output of a process, for tests with damaged bytes.
+#[doc(hidden)]
+pub async fn replies_to_lines(output: &[u8]) -> Vec<Reply> {
+    sdk::replies_to_lines(output).await
+}
+
+/// What clients would get for a stream of an HTTP server that consists of these chunks, for tests with damaged bytes.
+#[doc(hidden)]
+pub fn replies_to_events(chunks: &[&[u8]]) -> Vec<Reply> {
+    sdk::replies_to_events(chunks)
 }

@@ -41,8 +41,8 @@ pub(super) fn answer(message: &Message, question: &Question) -> Result<Answer, S
     let text =
         Json::parse(schema.get()).map_err(|problem| format!("the server's schema is not {problem}"))?;
     let schema = Schema::new(text).map_err(|error| format!("the server's schema is {error}"))?;
-    let accepted = data(message).and_then(|data| member(data, "content").filter(|_| action(data).is_some()));
-    let unpacked = accepted.map(|content| with_data(message, &content));
+    let accepted = data(message).filter(|data| action(data).is_some());
+    let unpacked = accepted.map(|data| with_data(message, &member(data, "content").unwrap_or_else(empty)));
     match arguments(unpacked.as_ref().unwrap_or(message), Some(&schema)) {
         Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
         Arguments::Invalid(problem) => Err(problem),
@@ -51,7 +51,7 @@ pub(super) fn answer(message: &Message, question: &Question) -> Result<Answer, S
 }
 
 /// Whether the client declines or cancels: by a text that is just this, or by `{"action": …}`.
-fn rejection(message: &Message) -> Option<Answer> {
+pub(super) fn rejection(message: &Message) -> Option<Answer> {
     let text = message.text();
     let text = data(message).and_then(action).unwrap_or_else(|| text.trim().to_lowercase());
     match text.as_str() {
@@ -80,6 +80,10 @@ fn members(data: &Json) -> Vec<(String, Json)> {
         object.entries(|name, node| Ok((name.to_owned(), node.any()?))).ok()
     };
     read().unwrap_or_default()
+}
+
+fn empty() -> Json {
+    Json::parse("{}").expect("an empty object is JSON")
 }
 
 fn data(message: &Message) -> Option<&Json> {

@@ -1,5 +1,8 @@
 //! One call of a tool: from a free process to the reply.
 
+mod progress;
+mod remote_task;
+
 use std::{sync::Arc, time::Duration};
 
 use engine::{AgentResult, OnCrash};
@@ -7,26 +10,24 @@ use futures_util::future::BoxFuture;
 use protocol::Part;
 use tokio::time::{Instant, sleep_until};
 
+use self::progress::Reports;
 use super::{
-    McpServer, Tool,
-    answer::{answer, answers},
-    messages::{Answer, CallError, InputRequired, Progress, RemoteTask, Response, TaskUpdate},
+    McpServer,
+    answer::{answer, answers, rejection},
+    messages::{Answer, CallError, InputRequired, Response},
     parked::ParkedCall,
     reply::{self, State},
     sdk::{Asked, Event, OpenCall, Request},
-    server::{Endpoint, Lease, Server},
-    slots::Unavailable,
+    server::{Lease, Server},
+    slots::{ContextKey, Unavailable},
 };
 use crate::backend::{Backend, Call, Failure, Reply};
 
-/// Minimum time between two progress messages of a call; of the notices between them, the last one is reported.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long before the turn's deadline a call fails with a text of its own.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(500);
-/// How often a call looks for another process when its own has ended before anything was sent.
-const MAX_ENDPOINTS: usize = 3;
-/// How often a server may ask for the same call again without asking for anything.
+/// How often a call is sent, because the server did not receive it or only asks for the same call again.
 const MAX_ROUNDS: u32 = 10;
+/// Grows with each round: 4.5 s in all.
 const ROUND_DELAY: Duration = Duration::from_millis(100);
 const INVALID_PARAMS: i32 = -32602;
 
@@ -37,10 +38,19 @@ pub(super) struct McpTool {
 }
 
 /// What is sent with the call after the server has asked for input.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Answers {
     answers: Vec<(String, Answer)>,
     state: Option<String>,
+}
+
+/// How following an open call ended.
+enum Driven {
+    Ended(Reply),
+    /// The server wants the same call again, with this state.
+    SendAgain(String),
+    /// The server did not receive the call.
+    NotSent,
 }
 
 impl Backend for McpTool {
@@ -53,7 +63,11 @@ impl McpTool {
     async fn run(&self, call: &Call<'_>) -> AgentResult<Reply> {
         let message = &call.turn.message;
         match call.state::<State>()? {
-            None | Some(State::SendAgain) => self.send(call, Answers::default()).await,
+            None => self.send(call, Answers::default()).await,
+            Some(State::SendAgain) => match rejection(message) {
+                Some(_) => Ok(Reply::fail(format!("the client declined what {} requires", self.name()))),
+                None => self.send(call, Answers::default()).await,
+            },
             Some(State::Open { token }) => self.resume(call, &token).await,
             Some(State::Input { requests, state }) => match answers(message, &requests) {
                 Ok(answers) => self.send(call, Answers { answers, state }).await,
@@ -63,7 +77,7 @@ impl McpTool {
                 }
             },
             Some(State::Task { id, requests }) => match answers(message, &requests) {
-                Ok(answers) => self.continue_task(call, &id, answers).await,
+                Ok(answers) => self.answer_task(call, &id, answers).await,
                 Err(problem) => {
                     let kept = State::Task { id, requests: requests.clone() };
                     Ok(reply::ask(self.name(), &requests, Some(&problem), &kept))
@@ -72,67 +86,63 @@ impl McpTool {
         }
     }
 
-    /// Sends the call, again if the server only asks for that.
+    /// Sends the call, again if the server did not receive it or only asks for that.
     async fn send(&self, call: &Call<'_>, mut with: Answers) -> AgentResult<Reply> {
         for round in 1..=MAX_ROUNDS {
-            let (open, lease) = match self.open(call, &mut with).await {
-                Ok(opened) => opened,
+            let driven = match self.open(call, with.clone()).await {
+                Ok(Some((open, lease))) => self.drive(call, open, lease).await?,
+                Ok(None) => Driven::NotSent,
                 Err(reply) => return Ok(reply),
             };
-            match self.drive(call, open, lease).await? {
+            match driven {
                 Driven::Ended(reply) => return Ok(reply),
-                Driven::SendAgain(state) => with.state = Some(state),
+                Driven::SendAgain(state) => with = Answers { answers: Vec::new(), state: Some(state) },
+                Driven::NotSent => {}
             }
-            tokio::time::sleep(ROUND_DELAY * round).await;
+            tokio::select! {
+                () = tokio::time::sleep(ROUND_DELAY * round) => {}
+                () = call.cancelled().cancelled() => return Ok(cancelled()),
+            }
         }
-        Ok(Reply::fail(format!("the MCP server {} asked for the same call {MAX_ROUNDS} times", self.name())))
+        Ok(Reply::retry(format!("the MCP server {} did not accept the call", self.name())))
     }
 
-    /// Waits for a process and sends the call to it. The error is the reply when nothing was sent.
-    async fn open(&self, call: &Call<'_>, with: &mut Answers) -> Result<(OpenCall, Lease), Reply> {
-        for _ in 0..MAX_ENDPOINTS {
-            let mut lease = self.lease(call).await?;
-            let request = Request {
-                tool: &self.tool,
-                arguments: call.arguments,
-                meta: vec![
-                    ("a2ad/idempotencyKey", call.idempotency_key().to_owned()),
-                    ("a2ad/attempt", call.attempt().to_string()),
-                    ("a2ad/taskId", call.turn.task_id.to_string()),
-                ],
-                answers: with.answers.clone(),
-                state: with.state.clone(),
-            };
-            lease.call_begins();
-            let endpoint = Arc::clone(lease.endpoint());
-            let sent = tokio::select! {
-                sent = endpoint.connection.call(request) => sent,
-                () = call.cancelled().cancelled() => return Err(cancelled()),
-                () = sleep_until(deadline(call).min(self.silence_end())) => return Err(self.timed_out(call)),
-            };
-            match sent {
-                Ok(open) => return Ok((open, lease)),
-                Err(CallError::Closed) => {}
-                Err(error) => {
-                    lease.call_ended();
-                    return Err(reply::reply(self.name(), Err(error)));
-                }
+    /// Waits for a process and sends the call to it; `None` if that has just ended. The error is the reply when nothing
+    /// was sent.
+    async fn open(&self, call: &Call<'_>, with: Answers) -> Result<Option<(OpenCall, Lease)>, Reply> {
+        let mut lease = self.lease(call).await?;
+        let request = Request {
+            tool: &self.tool,
+            arguments: call.arguments,
+            idempotency_key: call.idempotency_key(),
+            attempt: call.attempt(),
+            answers: with.answers,
+            state: with.state,
+        };
+        let endpoint = Arc::clone(lease.endpoint());
+        let sent = tokio::select! {
+            sent = endpoint.connection.call(request) => sent,
+            () = call.cancelled().cancelled() => return Err(cancelled()),
+            () = sleep_until(deadline(call).min(self.silence_end())) => return Err(self.timed_out(call)),
+        };
+        match sent {
+            Ok(open) => {
+                lease.call_begins();
+                Ok(Some((open, lease)))
             }
+            Err(CallError::NotSent) => Ok(None),
+            Err(error) => Err(reply::reply(self.name(), Err(error))),
         }
-        Err(Reply::retry(format!("the MCP server {} ends whenever it is called", self.name())))
     }
 
     async fn lease(&self, call: &Call<'_>) -> Result<Lease, Reply> {
         let (server, name) = (self.server(), self.name());
+        let context = ContextKey { scope: call.turn.scope.clone(), context: call.turn.context_id.clone() };
         let result = tokio::select! {
-            result = server.lease(&call.turn.context_id) => result,
+            result = server.lease(context) => result,
             () = call.cancelled().cancelled() => return Err(cancelled()),
             () = sleep_until(deadline(call)) => {
-                let max = server.config.pool.max;
-                let text = format!(
-                    "all processes of the MCP server {name} were busy until the deadline; pool.max is {max}"
-                );
-                return Err(Reply::fail(text));
+                return Err(Reply::fail(format!("the MCP server {name} was busy until the deadline")));
             }
         };
         result.map_err(|unavailable| match unavailable {
@@ -151,28 +161,30 @@ impl McpTool {
         loop {
             let end = silence_end.min(deadline(call));
             tokio::select! {
+                // The server's events come last, so that a server which reports without a pause delays nothing else.
                 biased;
                 () = call.cancelled().cancelled() => return Ok(Driven::Ended(cancelled())),
+                () = sleep_until(end) => {
+                    self.server().probe(Arc::clone(lease.endpoint()));
+                    return Ok(Driven::Ended(self.timed_out(call)));
+                }
+                () = sleep_until(reports.next_at()), if reports.is_due() => reports.send(call).await?,
                 event = open.next() => match event {
                     Event::Progress(notice) => {
                         silence_end = self.silence_end();
-                        reports.last = Some(notice);
+                        reports.add(notice);
                     }
                     Event::Asked(asked) => {
                         reports.send(call).await?;
-                        return Ok(Driven::Ended(self.park(call, ParkedCall { open, asked, lease })));
+                        return Ok(Driven::Ended(self.park(call, ParkedCall { open, asked, lease }, None)));
                     }
                     Event::Ended(result) => {
+                        open.unread_progress().into_iter().for_each(|notice| reports.add(notice));
                         reports.send(call).await?;
                         lease.call_ended();
                         return self.ended(call, result, lease).await;
                     }
                 },
-                () = sleep_until(reports.next_at()), if reports.last.is_some() => reports.send(call).await?,
-                () = sleep_until(end) => {
-                    self.server().probe(Arc::clone(lease.endpoint()));
-                    return Ok(Driven::Ended(self.timed_out(call)));
-                }
             }
         }
     }
@@ -190,7 +202,8 @@ impl McpTool {
             {
                 return Ok(Driven::SendAgain(state));
             }
-            Err(CallError::Closed) => self.interrupted(lease.endpoint()).await,
+            Err(CallError::NotSent) => return Ok(Driven::NotSent),
+            Err(CallError::Closed) => self.interrupted(call),
             Err(CallError::Server { code: INVALID_PARAMS, message, data }) => {
                 // The arguments fit the schema that we know, which may be an old one.
                 self.server().refresh_tools();
@@ -201,12 +214,8 @@ impl McpTool {
         Ok(Driven::Ended(reply))
     }
 
-    /// The call stays open while the client answers.
-    fn park(&self, call: &Call<'_>, parked: ParkedCall) -> Reply {
-        self.park_again(call, parked, None)
-    }
-
-    fn park_again(&self, call: &Call<'_>, parked: ParkedCall, problem: Option<&str>) -> Reply {
+    /// The call stays open while the client answers. `problem` is what was wrong with its last answer.
+    fn park(&self, call: &Call<'_>, parked: ParkedCall, problem: Option<&str>) -> Reply {
         let requests = vec![(String::new(), parked.asked.question.clone())];
         let token = self.server().parked.park(call.turn.task_id.clone(), parked);
         reply::ask(self.name(), &requests, problem, &State::Open { token })
@@ -215,13 +224,16 @@ impl McpTool {
     /// Answers the question of an open call and follows it further.
     async fn resume(&self, call: &Call<'_>, token: &str) -> AgentResult<Reply> {
         let Some(parked) = self.server().parked.take(&call.turn.task_id, token) else {
-            let text = format!("the MCP server {} was restarted while it waited for the answer", self.name());
+            let text = format!(
+                "the MCP server {} no longer waits for the answer: its process has ended, or other calls needed it",
+                self.name()
+            );
             let (parts, reason) = (vec![Part::text(text)], Some("elicitation_lost"));
             return Ok(Reply::Failed(Failure { parts, reason, retryable: false }));
         };
         let given = match answer(&call.turn.message, &parked.asked.question) {
             Ok(given) => given,
-            Err(problem) => return Ok(self.park_again(call, parked, Some(&problem))),
+            Err(problem) => return Ok(self.park(call, parked, Some(&problem))),
         };
         let ParkedCall { open, asked: Asked { answer, .. }, lease } = parked;
         // If the server no longer waits for it, the end of the call follows.
@@ -231,77 +243,17 @@ impl McpTool {
             Driven::SendAgain(state) => {
                 self.send(call, Answers { state: Some(state), ..Answers::default() }).await
             }
+            Driven::NotSent => Ok(self.interrupted(call)),
         }
     }
 
-    async fn continue_task(
-        &self,
-        call: &Call<'_>,
-        id: &str,
-        answers: Vec<(String, Answer)>,
-    ) -> AgentResult<Reply> {
-        let lease = match self.lease(call).await {
-            Ok(lease) => lease,
-            Err(reply) => return Ok(reply),
-        };
-        if let Err(error) = lease.endpoint().connection.answer_task(id, answers).await {
-            return Ok(reply::reply(self.name(), Err(error)));
+    /// The server ended in the middle of the call, which may have had effects.
+    fn interrupted(&self, call: &Call<'_>) -> Reply {
+        let text = format!("the MCP server {} ended before it answered", self.name());
+        match call.turn.on_crash {
+            OnCrash::Fail => Reply::fail(text),
+            _ => Reply::retry(text),
         }
-        let task = RemoteTask { id: id.to_owned(), poll_interval: Duration::ZERO };
-        self.follow_task(call, task, lease).await
-    }
-
-    /// Polls a task of the server until it ends or asks.
-    async fn follow_task(&self, call: &Call<'_>, task: RemoteTask, lease: Lease) -> AgentResult<Reply> {
-        let RemoteTask { id, mut poll_interval } = task;
-        let connection = &lease.endpoint().connection;
-        let mut reported = None;
-        loop {
-            let next = Instant::now() + poll_interval;
-            tokio::select! {
-                () = sleep_until(next.min(deadline(call))) => {}
-                () = call.cancelled().cancelled() => {
-                    connection.cancel_task(&id).await;
-                    return Ok(cancelled());
-                }
-            }
-            if Instant::now() >= deadline(call) {
-                connection.cancel_task(&id).await;
-                return Ok(self.timed_out(call));
-            }
-            match connection.task(&id).await {
-                Ok(TaskUpdate::Working { message, poll_interval: interval }) => {
-                    poll_interval = interval;
-                    if let Some(text) = message.filter(|text| reported.as_ref() != Some(text)) {
-                        call.progress(vec![Part::text(&text)]).await?;
-                        reported = Some(text);
-                    }
-                }
-                Ok(TaskUpdate::Asks(requests)) => {
-                    let kept = State::Task { id, requests: requests.clone() };
-                    return Ok(reply::ask(self.name(), &requests, None, &kept));
-                }
-                Ok(TaskUpdate::Ended(result)) => {
-                    return Ok(reply::reply(self.name(), result.map(Response::Complete)));
-                }
-                Ok(TaskUpdate::Cancelled) => {
-                    return Ok(Reply::fail(format!("the MCP server {} has cancelled the task", self.name())));
-                }
-                Err(CallError::Closed) => return Ok(self.interrupted(lease.endpoint()).await),
-                Err(error) => return Ok(reply::reply(self.name(), Err(error))),
-            }
-        }
-    }
-
-    /// The server ended in the middle of the call: whether it may be repeated depends on the tool.
-    async fn interrupted(&self, endpoint: &Endpoint) -> Reply {
-        let line = endpoint.last_line().await;
-        let mut text = format!("the MCP server {} ended before it answered", self.name());
-        if !line.is_empty() {
-            text = format!("{text}; its last output: {line}");
-        }
-        let repeatable = self.server().tool(&self.tool).as_ref().map(Tool::on_crash) == Some(OnCrash::Retry);
-        if repeatable { Reply::retry(text) } else { Reply::fail(text) }
     }
 
     fn timed_out(&self, call: &Call<'_>) -> Reply {
@@ -323,35 +275,6 @@ impl McpTool {
 
     fn name(&self) -> &str {
         &self.server().config.name
-    }
-}
-
-/// How following an open call ended.
-enum Driven {
-    Ended(Reply),
-    /// The server wants the same call again, with this state.
-    SendAgain(String),
-}
-
-/// The progress messages of a call.
-#[derive(Default)]
-struct Reports {
-    /// Not sent yet.
-    last: Option<Progress>,
-    sent_at: Option<Instant>,
-}
-
-impl Reports {
-    fn next_at(&self) -> Instant {
-        self.sent_at.map_or_else(Instant::now, |at| at + PROGRESS_INTERVAL)
-    }
-
-    async fn send(&mut self, call: &Call<'_>) -> AgentResult<()> {
-        if let Some(notice) = self.last.take() {
-            self.sent_at = Some(Instant::now());
-            call.progress(reply::progress(&notice)).await?;
-        }
-        Ok(())
     }
 }
 

@@ -79,8 +79,12 @@ pub(crate) enum CallError {
     Auth { challenge: String },
     /// The server answered with this HTTP status.
     Http { status: u16 },
+    /// The call did not reach the server.
+    NotSent,
     /// The connection ended before the answer.
     Closed,
+    /// A tool takes only an object.
+    NotAnObject,
     /// The answer is not a valid one; what is wrong with it.
     Invalid(String),
 }

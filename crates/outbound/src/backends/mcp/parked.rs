@@ -1,7 +1,7 @@
 //! Calls that stay open in a process while the client answers a question of the server.
 //!
 //! They are lost when this process or the server's ends. Nobody reports that the task has ended meanwhile, so they have
-//! a maximum age and number.
+//! a maximum age and number, and give up their process when other calls need it.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -18,7 +18,7 @@ use super::{
 
 /// As long as a task may wait for its client by default.
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Each holds a process; the oldest is cancelled.
+/// The oldest is cancelled.
 const MAX_PARKED: usize = 64;
 
 /// The open calls that wait, oldest first.
@@ -66,6 +66,16 @@ impl Parked {
         self.remove(|entry| {
             entry.since.elapsed() > MAX_AGE || entry.call.lease.endpoint().connection.is_closed()
         });
+    }
+
+    /// Cancels the oldest call on one of these slots, unless its client was asked only recently.
+    pub(super) fn free_one_of(&self, slots: &[u64], min_age: Duration) {
+        let mut entries = self.lock();
+        let found =
+            |entry: &Entry| entry.since.elapsed() >= min_age && slots.contains(&entry.call.lease.slot());
+        let freed = entries.iter().position(found).map(|at| entries.remove(at));
+        drop(entries);
+        drop(freed);
     }
 
     pub(super) fn clear(&self) {

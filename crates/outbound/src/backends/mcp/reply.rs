@@ -58,7 +58,9 @@ fn failed(server: &str, error: CallError) -> Reply {
         CallError::Http { status } => {
             Reply::fail(format!("the MCP server {server} answered with HTTP status {status}"))
         }
+        CallError::NotSent => Reply::retry(format!("the MCP server {server} cannot be reached")),
         CallError::Closed => Reply::fail(format!("the MCP server {server} ended before it answered")),
+        CallError::NotAnObject => Reply::Rejected(vec![Part::text("arguments: expected a JSON object")]),
         CallError::Invalid(problem) => {
             Reply::fail(format!("the answer of the MCP server {server} is not valid: {problem}"))
         }
@@ -74,11 +76,15 @@ pub(super) fn credentials_for(server: &str, challenge: &str) -> Reply {
 }
 
 fn credentials(parts: Vec<Part>) -> Reply {
-    Reply::AskForCredentials(backend::Question { parts, state: state(&State::SendAgain) })
+    let state = state(&State::SendAgain).expect("it has no fields");
+    Reply::AskForCredentials(backend::Question { parts, state })
 }
 
 /// Asks the client. `problem` is what was wrong with its last answer.
 pub(super) fn ask(server: &str, requests: &Requests, problem: Option<&str>, kept: &State) -> Reply {
+    if requests.is_empty() {
+        return Reply::fail(format!("the MCP server {server} asks, but not for anything"));
+    }
     let mut parts: Vec<Part> = problem.map(Part::text).into_iter().collect();
     let mut forms = 0;
     for (key, question) in requests {
@@ -100,7 +106,10 @@ pub(super) fn ask(server: &str, requests: &Requests, problem: Option<&str>, kept
         let keys = keys.join(", ");
         parts.push(Part::text(format!("answer with a data part: an object with the members {keys}")));
     }
-    let question = backend::Question { parts, state: state(kept) };
+    let Some(state) = state(kept) else {
+        return Reply::fail(format!("the question of the MCP server {server} is too large"));
+    };
+    let question = backend::Question { parts, state };
     if forms == 0 { Reply::AskForCredentials(question) } else { Reply::Ask(question) }
 }
 
@@ -129,16 +138,24 @@ fn keyed(key: &str, question: &Question) -> Json {
     written(writer)
 }
 
-/// The parts of a progress message: the text if there is one, and the numbers.
-pub(super) fn progress(notice: &Progress) -> Vec<Part> {
+/// The parts of a progress message, and its metadata: the numbers for programs.
+pub(super) fn progress(notice: &Progress) -> (Vec<Part>, Json) {
+    let Progress { progress, total, message } = notice;
+    let text = match (message, total) {
+        (Some(text), _) => text.clone(),
+        (None, Some(total)) => format!("{} of {}", number(*progress), number(*total)),
+        (None, None) => number(*progress),
+    };
     let mut writer = Writer::new();
     writer.object(|out| {
-        out.key("progress").raw(&number(notice.progress));
-        if let Some(total) = notice.total {
-            out.key("total").raw(&number(total));
-        }
+        out.key("a2ad").object(|out| {
+            out.key("progress").raw(&number(*progress));
+            if let Some(total) = total {
+                out.key("total").raw(&number(*total));
+            }
+        });
     });
-    notice.message.iter().map(Part::text).chain([Part::data(written(writer))]).collect()
+    (vec![Part::text(text)], written(writer))
 }
 
 /// A number as JSON; whole ones without a fraction.
@@ -149,13 +166,9 @@ fn number(value: f64) -> String {
     value.to_string()
 }
 
-fn state(kept: &State) -> Json {
-    let text = serde_json::to_string(kept).expect("the state has no map with other keys than strings");
-    Json::parse(&text).unwrap_or_else(|_| {
-        // Too large or too deep to keep: the call is sent again without answers.
-        let again = serde_json::to_string(&State::SendAgain).expect("it has no fields");
-        Json::parse(&again).expect("the serializer writes JSON")
-    })
+/// `None`: it is too large or too deep to keep.
+fn state(kept: &State) -> Option<Json> {
+    Json::parse(&serde_json::to_string(kept).ok()?).ok()
 }
 
 fn written(writer: Writer) -> Json {
@@ -203,9 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn progress_has_whole_numbers() {
-        let notice = Progress { progress: 2.0, total: Some(2.5), message: Some("half".into()) };
-        let data = Part::data(Json::parse(r#"{"progress":2,"total":2.5}"#).unwrap());
-        assert_eq!(progress(&notice), [Part::text("half"), data]);
+    fn progress_has_a_text_and_whole_numbers() {
+        let notice = Progress { progress: 2.0, total: Some(2.5), message: None };
+        let (parts, metadata) = progress(&notice);
+        assert_eq!(parts, [Part::text("2 of 2.5")]);
+        assert_eq!(metadata, Json::parse(r#"{"a2ad":{"progress":2,"total":2.5}}"#).unwrap());
+        let (parts, _) = progress(&Progress { message: Some("half".into()), ..notice });
+        assert_eq!(parts, [Part::text("half")]);
     }
 }

@@ -1,27 +1,32 @@
 //! Decides which call gets which process, and when processes start and stop. Pure: `server` does what is decided.
 //!
 //! A slot is a process or connection: first starting, then ready. Calls are granted slots in the order in which they
-//! came. A start that fails is repeated with backoff; after [`BREAKER`] failures in a row calls fail at once, and one
-//! start is tried every [`PROBE_INTERVAL`].
+//! came. A start that fails is repeated with backoff; after several failures in a row calls fail at once, and one start
+//! is tried every now and then ([`Starts`]).
+
+mod starts;
 
 use std::{collections::VecDeque, time::Duration};
 
+use engine::Scope;
 use protocol::model::ContextId;
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use self::starts::Starts;
 use super::{Isolation, Pool, Status, sdk::ConnectError};
 
-/// Consecutive failures after which calls no longer wait for a start.
-const BREAKER: u32 = 5;
-const PROBE_INTERVAL: Duration = Duration::from_secs(30);
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), PROBE_INTERVAL);
-/// Time between starts of a server that requires credentials.
-const AUTH_RETRY: Duration = Duration::from_secs(1);
 /// A process that ends earlier, without having served a call, counts as one that did not start.
 const MIN_LIFE: Duration = Duration::from_secs(5);
 /// Calls on each process above which another one is started.
 const BUSY: usize = 16;
+
+/// A conversation (A2A context). Its id may be chosen by the client, so it is unique only within the scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ContextKey {
+    pub(super) scope: Scope,
+    pub(super) context: ContextId,
+}
 
 /// The processes of a server and the calls that wait for one. `C` is a connection, `L` what a call receives.
 pub(super) struct Slots<C, L> {
@@ -30,10 +35,7 @@ pub(super) struct Slots<C, L> {
     slots: Vec<Slot<C>>,
     waiting: VecDeque<Waiter<L>>,
     next_id: u64,
-    /// Failed starts since the last call that was served.
-    failures: u32,
-    not_before: Option<Instant>,
-    last_error: Option<ConnectError>,
+    earlier_starts: Starts,
     restarts: u64,
     /// Until the tools are known, one process is started whatever the minimum is.
     tools_known: bool,
@@ -49,7 +51,7 @@ struct Slot<C> {
     calls: usize,
     served: u64,
     /// The conversation that it belongs to, with [`Isolation::Context`].
-    context: Option<ContextId>,
+    context: Option<ContextKey>,
     idle_since: Instant,
 }
 
@@ -61,11 +63,14 @@ struct Ready<C> {
 }
 
 struct Waiter<L> {
-    context: ContextId,
+    context: ContextKey,
     grant: Grant<L>,
 }
 
 type Grant<L> = oneshot::Sender<Result<L, Unavailable>>;
+
+/// A call, and what it gets.
+type Granting<C, L> = (Grant<L>, Result<Granted<C>, Unavailable>);
 
 /// A slot that a call may use; to be released.
 pub(super) struct Granted<C> {
@@ -87,7 +92,7 @@ pub(super) enum Unavailable {
 /// What is to be done after a change.
 #[must_use]
 pub(super) struct Actions<C, L> {
-    pub(super) grants: Vec<(Grant<L>, Result<Granted<C>, Unavailable>)>,
+    pub(super) grants: Vec<Granting<C, L>>,
     /// Slots to start, each until its token fires.
     pub(super) starts: Vec<(u64, CancellationToken)>,
 }
@@ -100,9 +105,7 @@ impl<C: Clone, L> Slots<C, L> {
             slots: Vec::new(),
             waiting: VecDeque::new(),
             next_id: 0,
-            failures: 0,
-            not_before: None,
-            last_error: None,
+            earlier_starts: Starts::default(),
             restarts: 0,
             tools_known: false,
             stop,
@@ -110,7 +113,8 @@ impl<C: Clone, L> Slots<C, L> {
     }
 
     /// A call waits for a slot. Call [`dispatch`](Self::dispatch) after this and the following methods.
-    pub(super) fn wait(&mut self, context: ContextId, grant: Grant<L>) {
+    pub(super) fn wait(&mut self, context: ContextKey, grant: Grant<L>, now: Instant) {
+        self.earlier_starts.call_waits(now);
         self.waiting.push_back(Waiter { context, grant });
     }
 
@@ -127,7 +131,7 @@ impl<C: Clone, L> Slots<C, L> {
             self.retire(id);
         }
         if ended {
-            self.failures = 0;
+            self.earlier_starts.served();
         }
     }
 
@@ -135,7 +139,7 @@ impl<C: Clone, L> Slots<C, L> {
         if let Some(slot) = self.slot(id) {
             slot.ready = Some(Ready { connection, exclusive, since: now });
             slot.idle_since = now;
-            self.not_before = None;
+            self.earlier_starts.succeeded();
         }
     }
 
@@ -195,7 +199,19 @@ impl<C: Clone, L> Slots<C, L> {
     /// When [`dispatch`](Self::dispatch) has something to do even if nothing happens before.
     pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
         let idle = self.slots.iter().filter(|slot| self.may_stop(slot)).map(|slot| self.idle_end(slot));
-        idle.chain(self.not_before.filter(|at| *at > now)).min()
+        idle.chain(self.earlier_starts.next().filter(|at| *at > now)).min()
+    }
+
+    /// The slots of which one must become free, or a call waits for as long as they are busy.
+    pub(super) fn wanted(&self, now: Instant) -> Vec<u64> {
+        let starting = self.slots.iter().any(|slot| slot.ready.is_none());
+        let Some(first) = self.waiting.front().filter(|_| !starting && !self.earlier_starts.is_delayed(now))
+        else {
+            return Vec::new();
+        };
+        let bound = self.is_bound(&first.context);
+        let useful = |slot: &&Slot<C>| !bound || slot.context.as_ref() == Some(&first.context);
+        self.slots.iter().filter(useful).map(|slot| slot.id).collect()
     }
 
     /// A connection that is ready, whatever it does.
@@ -212,47 +228,35 @@ impl<C: Clone, L> Slots<C, L> {
     }
 
     pub(super) fn status(&self) -> Status {
-        let error = || match &self.last_error {
-            Some(ConnectError::Failed(error)) => error.clone(),
-            Some(ConnectError::Auth { .. }) => "it requires credentials".into(),
-            None => String::new(),
-        };
-        match self.not_before {
+        let starts = &self.earlier_starts;
+        match starts.next() {
             _ if self.stop.is_cancelled() => Status::Failed { error: "it was stopped".into() },
             _ if self.ready_count() > 0 => Status::Ready,
-            _ if self.failures >= BREAKER => Status::Failed { error: error() },
-            Some(until) => Status::BackingOff { until, error: error() },
+            _ if starts.is_broken() => Status::Failed { error: starts.error() },
+            Some(until) => Status::BackingOff { until, error: starts.error() },
             None => Status::Starting,
         }
     }
 
     fn count_failure(&mut self, error: ConnectError, now: Instant, random: u64) {
-        let delay = match &error {
-            ConnectError::Auth { challenge } => {
-                let unavailable = Unavailable::Auth { challenge: challenge.clone() };
-                for waiter in self.waiting.drain(..) {
-                    let _ = waiter.grant.send(Err(unavailable.clone()));
-                }
-                AUTH_RETRY
+        if let ConnectError::Auth { challenge } = &error {
+            let unavailable = Unavailable::Auth { challenge: challenge.clone() };
+            for waiter in self.waiting.drain(..) {
+                let _ = waiter.grant.send(Err(unavailable.clone()));
             }
-            ConnectError::Failed(_) => {
-                self.failures += 1;
-                backoff(self.failures, random)
-            }
-        };
-        self.last_error = Some(error);
-        self.not_before = Some(now + delay);
+        }
+        self.earlier_starts.failed(error, now, random);
     }
 
     fn unavailable(&self) -> Option<Unavailable> {
         if self.stop.is_cancelled() {
             return Some(Unavailable::Stopped);
         }
-        (self.failures >= BREAKER && self.ready_count() == 0).then_some(Unavailable::Failed)
+        (self.earlier_starts.is_broken() && self.ready_count() == 0).then_some(Unavailable::Failed)
     }
 
     /// The slot for a call: the one with the fewest calls among those that it may use.
-    fn grant(&mut self, context: &ContextId) -> Option<Granted<C>> {
+    fn grant(&mut self, context: &ContextKey) -> Option<Granted<C>> {
         let isolation = self.isolation;
         let fits = |slot: &&mut Slot<C>| {
             let Some(ready) = &slot.ready else { return false };
@@ -276,13 +280,13 @@ impl<C: Clone, L> Slots<C, L> {
         take(slot)
     }
 
-    fn is_bound(&self, context: &ContextId) -> bool {
+    fn is_bound(&self, context: &ContextKey) -> bool {
         self.slots.iter().any(|slot| slot.context.as_ref() == Some(context))
     }
 
     fn wanted_starts(&mut self, now: Instant) -> usize {
         let starting = self.slots.iter().filter(|slot| slot.ready.is_none()).count();
-        if self.stop.is_cancelled() || self.not_before.is_some_and(|at| now < at) {
+        if self.stop.is_cancelled() || self.earlier_starts.is_delayed(now) {
             return 0;
         }
         let queued = self.waiting.iter().filter(|waiter| !self.is_bound(&waiter.context)).count();
@@ -293,7 +297,7 @@ impl<C: Clone, L> Slots<C, L> {
         let wanted = for_calls.max(self.min().saturating_sub(self.slots.len()));
         let wanted = wanted.min(self.pool.max.saturating_sub(self.slots.len()));
         // A server that does not start is tried by one process only.
-        if self.failures > 0 { wanted.min(1usize.saturating_sub(starting)) } else { wanted }
+        if self.earlier_starts.is_failing() { wanted.min(1usize.saturating_sub(starting)) } else { wanted }
     }
 
     /// All processes run many calls at once.
@@ -357,16 +361,5 @@ fn take<C: Clone>(slot: &mut Slot<C>) -> Option<Granted<C>> {
     Some(Granted { slot: slot.id, connection })
 }
 
-/// Exponential, with a jitter of up to one half.
-fn backoff(failures: u32, random: u64) -> Duration {
-    let (first, max) = BACKOFF;
-    if failures >= BREAKER {
-        return PROBE_INTERVAL;
-    }
-    let delay = first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(max);
-    delay - delay.mul_f64((random % 1_000) as f64 / 2_000.0)
-}
-
 #[cfg(test)]
-#[path = "slots_tests.rs"]
 mod tests;

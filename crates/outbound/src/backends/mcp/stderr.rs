@@ -1,4 +1,5 @@
-//! What the processes of a server write to standard error: the last of it is kept, all of it is logged at debug.
+//! What the processes of a server write to standard error: the last of it is kept, all of it is logged at debug. It may
+//! contain anything, so clients never see it.
 
 use std::{
     collections::VecDeque,
@@ -12,8 +13,6 @@ use tokio_util::sync::CancellationToken;
 const MAX_TAIL: usize = 8 << 10;
 /// Maximum length of a line, in bytes; a longer one is split.
 const MAX_LINE: u64 = 4 << 10;
-/// Maximum length of what a client is shown, in characters.
-const MAX_SHOWN: usize = 200;
 
 /// The last output of all processes of a server.
 #[derive(Default)]
@@ -41,7 +40,6 @@ impl Tail {
 }
 
 impl LastLine {
-    /// For the operator.
     pub(super) fn text(&self) -> String {
         lock(&self.text).clone()
     }
@@ -49,16 +47,6 @@ impl LastLine {
     /// Resolves when the process writes no more.
     pub(super) async fn complete(&self) {
         self.complete.cancelled().await;
-    }
-
-    /// For a client: what looks like a path, an address or a secret is left out.
-    pub(super) fn for_client(&self) -> String {
-        let line = self.text();
-        let shown = line.split_whitespace().map(|token| {
-            let private = token.contains(['/', '\\', '@', '=']) || token.chars().count() > 30;
-            if private { "…" } else { token }
-        });
-        shown.collect::<Vec<_>>().join(" ").chars().take(MAX_SHOWN).collect()
     }
 }
 
@@ -97,12 +85,5 @@ mod tests {
         read("s", text.as_bytes(), &tail, &last).await;
         assert_eq!(last.text(), "last line");
         assert!(tail.text().ends_with("x\nlast line\n") && tail.text().len() <= MAX_TAIL);
-    }
-
-    #[test]
-    fn client_is_not_shown_paths_and_secrets() {
-        let last = LastLine::default();
-        *lock(&last.text) = "KeyError: no /etc/x for token=abc at a@b 0123456789012345678901234567890".into();
-        assert_eq!(last.for_client(), "KeyError: no … for … at … …");
     }
 }

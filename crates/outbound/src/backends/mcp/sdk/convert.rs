@@ -1,8 +1,11 @@
 //! Between the types of the library and ours. Pure.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, io, time::Duration};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{
+    Engine, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
 use protocol::{Content, Json, Part};
 use rmcp::{
     ServiceError,
@@ -11,18 +14,30 @@ use rmcp::{
         InputRequest, InputRequests, InputResponses, JsonObject, ProgressNotificationParam, ResourceContents,
         ServerResult, Task, TaskPayload,
     },
-    transport::streamable_http_client::{AuthRequiredError, HttpStatusError, InsufficientScopeError},
+    transport::streamable_http_client::{AuthRequiredError, HttpStatusError, StreamableHttpError},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::backends::mcp::{
-    Annotations, Tool,
-    messages::{
-        Answer, CallError, InputRequired, Progress, Question, RemoteTask, Requests, Response, TaskUpdate,
-        ToolResult,
+use crate::{
+    backends::mcp::{
+        Annotations, Tool,
+        messages::{
+            Answer, CallError, InputRequired, Progress, Question, RemoteTask, Requests, Response, TaskUpdate,
+            ToolResult,
+        },
     },
+    dial::DialError,
 };
+
+/// Maximum length of the text in a notice of progress, in characters.
+const MAX_PROGRESS: usize = 4_000;
+
+/// Some servers leave out the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// The tree of the library. Numbers beyond 64 bits lose digits in it.
 #[expect(clippy::disallowed_types, reason = "the MCP library uses this type")]
@@ -52,10 +67,13 @@ pub(super) fn tool(tool: &rmcp::model::Tool) -> Result<Tool, CallError> {
 pub(super) fn response(result: ServerResult) -> Result<Response, CallError> {
     match result {
         ServerResult::CallToolResult(result) => Ok(Response::Complete(tool_result(result)?)),
-        ServerResult::InputRequiredResult(result) => Ok(Response::InputRequired(InputRequired {
-            requests: requests(result.input_requests.unwrap_or_default())?,
-            state: result.request_state,
-        })),
+        ServerResult::InputRequiredResult(result) => {
+            let requests = requests(result.input_requests.unwrap_or_default())?;
+            if requests.is_empty() && result.request_state.is_none() {
+                return Err(CallError::Invalid("it requires input, but does not say which".into()));
+            }
+            Ok(Response::InputRequired(InputRequired { requests, state: result.request_state }))
+        }
         ServerResult::CreateTaskResult(created) => Ok(Response::Task(remote_task(created.task))),
         _ => Err(CallError::Invalid("it is not the result of a tool".into())),
     }
@@ -110,7 +128,7 @@ fn file(
     filename: Option<String>,
 ) -> Result<Part, CallError> {
     let bytes =
-        STANDARD.decode(base64).map_err(|_| CallError::Invalid(format!("its {kind} is not valid base64")))?;
+        BASE64.decode(base64).map_err(|_| CallError::Invalid(format!("its {kind} is not valid base64")))?;
     Ok(Part { media_type, filename, ..Part::new(Content::Raw(bytes)) })
 }
 
@@ -160,9 +178,8 @@ pub(super) fn input_responses(answers: Vec<(String, Answer)>) -> Result<InputRes
     answers.into_iter().map(|(key, answer)| Ok((key, value(answer)?))).collect()
 }
 
-/// `None`: the arguments are not an object.
-pub(super) fn arguments(arguments: &Json) -> Option<JsonObject> {
-    serde_json::from_str(arguments.as_str()).ok()
+pub(super) fn arguments(arguments: &Json) -> Result<JsonObject, CallError> {
+    serde_json::from_str(arguments.as_str()).map_err(|_| CallError::NotAnObject)
 }
 
 fn remote_task(task: Task) -> RemoteTask {
@@ -196,7 +213,7 @@ pub(super) fn task_update(task: Task, payload: TaskPayload) -> Result<TaskUpdate
 
 pub(super) fn progress(params: ProgressNotificationParam) -> Progress {
     let ProgressNotificationParam { progress, total, message, .. } = params;
-    Progress { progress, total, message }
+    Progress { progress, total, message: message.map(|text| text.chars().take(MAX_PROGRESS).collect()) }
 }
 
 pub(super) fn call_error(error: ServiceError) -> CallError {
@@ -213,20 +230,32 @@ fn server_error(error: ErrorData) -> CallError {
     CallError::Server { code: error.code.0, message: error.message.into_owned(), data }
 }
 
-/// The cause is what the HTTP transport has found: credentials are missing, or a status that is no answer.
-pub(super) fn transport_error(error: &(dyn Error + 'static)) -> CallError {
+/// The cause is what the transport has found: credentials are missing, or what came is no answer, or nothing was sent.
+fn transport_error(error: &(dyn Error + 'static)) -> CallError {
     let mut cause = Some(error);
     while let Some(current) = cause {
         if let Some(AuthRequiredError { www_authenticate_header, .. }) = current.downcast_ref() {
             return CallError::Auth { challenge: www_authenticate_header.clone() };
         }
-        if let Some(InsufficientScopeError { www_authenticate_header, .. }) = current.downcast_ref() {
-            return CallError::Auth { challenge: www_authenticate_header.clone() };
-        }
         if let Some(HttpStatusError { status, .. }) = current.downcast_ref() {
             return CallError::Http { status: *status };
         }
-        cause = current.source();
+        if let Some(DialError::Unreachable(_)) = current.downcast_ref() {
+            return CallError::NotSent;
+        }
+        // A pipe that nobody can read takes no part of a message.
+        if current.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return CallError::NotSent;
+        }
+        match current.downcast_ref() {
+            Some(StreamableHttpError::<DialError>::UnexpectedServerResponse(problem)) => {
+                return CallError::Invalid(problem.clone().into_owned());
+            }
+            Some(StreamableHttpError::<DialError>::UnexpectedContentType(_)) => {
+                return CallError::Invalid("it has an unexpected content type".into());
+            }
+            _ => cause = current.source(),
+        }
     }
     CallError::Closed
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,11 +35,14 @@ const MAX_QUESTIONS: usize = 4;
 pub(super) struct Routes {
     calls: Mutex<Calls>,
     registered: Notify,
+    /// There is one call at a time.
+    exclusive: AtomicBool,
 }
 
 #[derive(Default)]
 struct Calls {
     open: HashMap<RequestId, Route>,
+    /// One for each token.
     early: VecDeque<(ProgressToken, Progress)>,
 }
 
@@ -55,13 +61,17 @@ pub(super) struct Registration {
 }
 
 impl Routes {
+    /// Whether there is one call at a time, so that every question belongs to it.
+    pub(super) fn set_exclusive(&self, exclusive: bool) {
+        self.exclusive.store(exclusive, Ordering::Relaxed);
+    }
+
     pub(super) fn register(self: &Arc<Self>, id: RequestId, token: ProgressToken) -> Registration {
         let (progress, progress_receiver) = watch::channel(None);
         let (questions, question_receiver) = mpsc::channel(MAX_QUESTIONS);
         let mut calls = self.lock();
-        if let Some(at) = calls.early.iter().rposition(|(early, _)| *early == token) {
+        if let Some(at) = calls.early.iter().position(|(early, _)| *early == token) {
             progress.send_replace(calls.early.remove(at).map(|(_, notice)| notice));
-            calls.early.retain(|(early, _)| *early != token);
         }
         calls.open.insert(id.clone(), Route { token, progress, questions });
         drop(calls);
@@ -88,6 +98,7 @@ impl Routes {
                 });
             }
             None => {
+                calls.early.retain(|(early, _)| early != token);
                 if calls.early.len() == MAX_EARLY {
                     calls.early.pop_front();
                 }
@@ -96,13 +107,15 @@ impl Routes {
         }
     }
 
-    /// The call that a question belongs to: the one on whose stream it came, else the only open one.
+    /// The call that a question belongs to: the one on whose stream it came, else the open one if there is never
+    /// another. It is not guessed: the question of one caller must not be answered by another.
     async fn asking_call(&self, origin: Option<&InboundStreamOrigin>) -> Option<mpsc::Sender<Asked>> {
+        let exclusive = self.exclusive.load(Ordering::Relaxed);
         let find = || {
             let calls = self.lock();
             let route = match origin {
                 Some(InboundStreamOrigin::OutboundRequest(id)) => calls.open.get(id),
-                _ if calls.open.len() == 1 => calls.open.values().next(),
+                _ if exclusive => calls.open.values().next(),
                 _ => None,
             };
             route.map(|route| route.questions.clone())

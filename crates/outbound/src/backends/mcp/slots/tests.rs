@@ -1,8 +1,13 @@
 //! Tests of the decisions, without processes.
 
-use super::*;
+use engine::ScopeParts;
 
-type Granting = oneshot::Receiver<Result<Granted<u64>, Unavailable>>;
+use super::{
+    starts::{BREAKER, PROBE_INTERVAL},
+    *,
+};
+
+type Answer = oneshot::Receiver<Result<Granted<u64>, Unavailable>>;
 
 struct Fixture {
     slots: Slots<u64, Granted<u64>>,
@@ -36,9 +41,9 @@ impl Fixture {
         self.dispatch();
     }
 
-    fn call(&mut self, context: &str) -> Granting {
+    fn call(&mut self, context: &str) -> Answer {
         let (grant, granted) = oneshot::channel();
-        self.slots.wait(context.into(), grant);
+        self.slots.wait(conversation("a", context), grant, self.now);
         self.dispatch();
         granted
     }
@@ -53,11 +58,21 @@ impl Fixture {
     }
 }
 
+fn conversation(principal: &str, context: &str) -> ContextKey {
+    let scope = Scope::new(ScopeParts {
+        tenant: "default".into(),
+        principal: principal.into(),
+        agent: "main".into(),
+        end_user: String::new(),
+    });
+    ContextKey { scope, context: context.into() }
+}
+
 fn pool(min: usize, max: usize) -> Pool {
     Pool { min, max, idle_stop: Duration::from_secs(60) }
 }
 
-fn slot_of(granting: &mut Granting) -> Option<u64> {
+fn slot_of(granting: &mut Answer) -> Option<u64> {
     granting.try_recv().ok().map(|granted| granted.ok().unwrap().slot)
 }
 
@@ -116,6 +131,47 @@ async fn conversation_keeps_its_process_until_another_needs_it() {
     assert_eq!(it.retired(), [b], "the idle process of another conversation makes place");
     it.make_ready(true);
     assert!(slot_of(&mut c).is_some_and(|slot| slot != a && slot != b));
+}
+
+#[tokio::test]
+async fn same_context_id_of_two_callers_is_not_one_conversation() {
+    let mut it = Fixture::new(pool(1, 2), Isolation::Context);
+    it.make_ready(false);
+    let own = slot_of(&mut it.call("c")).unwrap();
+    let (grant, mut granted) = oneshot::channel();
+    it.slots.wait(conversation("b", "c"), grant, it.now);
+    it.dispatch();
+    it.make_ready(false);
+    assert!(slot_of(&mut granted).is_some_and(|slot| slot != own));
+}
+
+#[tokio::test]
+async fn slots_are_wanted_when_a_call_waits_and_no_process_can_be_started() {
+    let mut it = Fixture::new(pool(1, 2), Isolation::Shared);
+    it.make_ready(true);
+    let _first = it.call("a");
+    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new());
+    let _second = it.call("b");
+    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new(), "another one is starting");
+    it.make_ready(true);
+    let _third = it.call("c");
+    assert_eq!(it.slots.wanted(it.now), [0, 1]);
+    it.release(0, true);
+    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new());
+}
+
+#[tokio::test]
+async fn server_that_requires_credentials_is_tried_again_for_calls_only() {
+    let mut it = Fixture::new(pool(1, 1), Isolation::Shared);
+    it.slots.failed(0, ConnectError::Auth { challenge: "Bearer".into() }, it.now, 0);
+    it.dispatch();
+    assert_eq!(it.slots.next_wake(it.now), Some(it.now + PROBE_INTERVAL));
+    let mut waiting = it.call("c");
+    it.now = it.slots.next_wake(it.now).unwrap();
+    it.dispatch();
+    assert_eq!(it.started.len(), 2);
+    it.slots.failed(1, ConnectError::Auth { challenge: "Bearer".into() }, it.now, 0);
+    assert!(matches!(waiting.try_recv(), Ok(Err(Unavailable::Auth { .. }))));
 }
 
 #[tokio::test]
@@ -179,11 +235,4 @@ async fn idle_processes_above_the_minimum_stop() {
     it.now = it.slots.next_wake(it.now).unwrap();
     it.dispatch();
     assert_eq!((it.retired().len(), it.slots.ready_count()), (1, 1));
-}
-
-#[test]
-fn backoff_grows_with_jitter() {
-    let millis = |failures, random| backoff(failures, random).as_millis();
-    assert_eq!([1, 2, 3, 4, 5, 9].map(|failures| millis(failures, 0)), [100, 200, 400, 800, 30_000, 30_000]);
-    assert_eq!(millis(4, 999), 401);
 }
