@@ -44,6 +44,7 @@ pub fn targets() -> &'static [Target] {
         targets::card::TARGET,
         targets::cursor::TARGET,
         targets::tmpl::TARGET,
+        targets::mcp::TARGET,
         targets::sm::TARGET,
         targets::url::TARGET,
         targets::cfg::TARGET,

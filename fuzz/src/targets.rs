@@ -5,6 +5,7 @@ pub(crate) mod cfg;
 pub(crate) mod cursor;
 pub(crate) mod json;
 pub(crate) mod legacy;
+pub(crate) mod mcp;
 pub(crate) mod pb;
 pub(crate) mod rest;
 pub(crate) mod sm;
