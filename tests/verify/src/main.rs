@@ -24,6 +24,7 @@ mod long_turns;
 mod malformed_requests;
 mod many_keys;
 mod many_owners;
+mod mcp_crosstalk;
 mod overload;
 mod package;
 mod poison_tasks;
@@ -84,6 +85,7 @@ proofs! {
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
     slow_resumes: "20 clients that resume a stream of 60 MB at 1 KiB a second need a bounded amount of memory",
+    mcp_crosstalk: "an MCP server that answers late, twice, out of order and under other ids gives no call what belongs to another",
     malformed_requests: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
 }
 
@@ -103,6 +105,9 @@ fn run(args: &[String]) -> Result<()> {
     let Some((name, options)) = args.split_first() else {
         bail!("name the proof to run\n{}", table());
     };
+    if name == mcp_crosstalk::COMMAND {
+        return mcp_crosstalk::serve(options);
+    }
     match PROOFS.iter().find(|proof| proof.name == name) {
         Some(proof) => (proof.run)(options),
         None => bail!("there is no proof {name}\n{}", table()),
