@@ -1,6 +1,6 @@
 """Servers of the program under test, each with its own configuration, store and backends.
 
-`A2AD_PROGRAM` is the program, `PACKAGES` the directory of the npm packages. The MCP servers are those of npm and PyPI; the
+`A2AD_PROGRAM` is the program, `PACKAGES` the directory of the npm packages, `NODE` Node.js. The MCP servers are those of npm and PyPI; the
 interpreter that runs the tests has the Python ones.
 """
 
@@ -17,18 +17,19 @@ from helpers import Server
 
 
 PACKAGES = Path(os.environ['PACKAGES'])
+NODE = os.environ.get('NODE', 'node')
 PYTHON = Path(sys.executable).parent
 
 
 @pytest.fixture
 def everything() -> list[str]:
     """The reference server of the MCP project, on standard input and output."""
-    return [str(PACKAGES / 'node_modules/.bin/mcp-server-everything')]
+    return [NODE, str(PACKAGES / 'node_modules/.bin/mcp-server-everything')]
 
 
 @pytest.fixture
-def filesystem() -> str:
-    return str(PACKAGES / 'node_modules/.bin/mcp-server-filesystem')
+def filesystem() -> list[str]:
+    return [NODE, str(PACKAGES / 'node_modules/.bin/mcp-server-filesystem')]
 
 
 @pytest.fixture

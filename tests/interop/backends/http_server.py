@@ -8,11 +8,15 @@ import time
 from pathlib import Path
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        return free.getsockname()[1]
+
+
 class HttpServer:
-    def __init__(self, command: list[str], directory: Path) -> None:
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
+    def __init__(self, command: list[str], directory: Path, port: int = 0) -> None:
+        self.port = port or free_port()
         self.process = subprocess.Popen(
             [*command, 'streamableHttp'],
             cwd=directory,

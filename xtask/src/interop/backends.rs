@@ -5,35 +5,23 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use tokio::process::Command;
 
 use super::{file, finish, javascript, python};
-use crate::run;
 
 const LIMIT: Duration = Duration::from_secs(420);
 
 /// The only file of the package with the document that is kept; the others have 100 MiB.
 const DOCUMENT: &str = "api.github.com.json";
 
-/// Runs the tests of the program with these backends, and the tests of the crate `outbound` that use them.
+/// Runs the tests of the program with these backends.
 pub(super) async fn test(program: &Path, dir: &Path, options: &[String]) -> Result<()> {
     let folder = file("backends");
     let packages = dir.join("backends.npm");
     let node = javascript::install(&folder, &packages).await?;
-    let documents = packages.join("node_modules/@octokit/openapi/generated");
-    keep_only(&documents, DOCUMENT)?;
-    let environment = dir.join("backends");
-    let mut command = python::tests(&folder, &environment).await?;
+    keep_only(&packages.join("node_modules/@octokit/openapi/generated"), DOCUMENT)?;
+    let mut command = python::tests(&folder, &dir.join("backends")).await?;
     command.args(options).env("A2AD_PROGRAM", program).env("PACKAGES", &packages).env("NODE", &node);
-    finish(command, LIMIT, "the tests of backends").await?;
-    let programs = environment.join("bin");
-    let mut tests = Command::from(run::cargo_command());
-    tests
-        .args(["test", "--workspace", "--quiet", "--test", "mcp"])
-        .env("A2AD_TEST_MCP_EVERYTHING", packages.join("node_modules/.bin/mcp-server-everything"))
-        .env("A2AD_TEST_MCP_TIME", programs.join("mcp-server-time"))
-        .env("A2AD_TEST_MCP_PYTHON", programs.join("python"));
-    finish(tests, LIMIT, "the tests of the crate outbound with these backends").await
+    finish(command, LIMIT, "the tests of backends").await
 }
 
 /// Deletes every other file of a directory.
