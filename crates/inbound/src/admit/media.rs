@@ -42,9 +42,13 @@ fn modes<'a>(
     modes.into_iter().map(String::as_str).chain(profile_mode).collect()
 }
 
-/// Rejects a client whose accepted modes exclude every mode of the agent. An empty list accepts everything.
+/// Rejects a client whose accepted modes exclude every mode of the agent. An empty list accepts everything. JSON is
+/// text too: many clients accept text only, whatever the agent, and most tools answer with a text or a JSON object.
 pub(super) fn check_output(offered: &[&str], accepted: &[String]) -> Result<(), Error> {
-    let fits = |accepted: &String| offered.iter().any(|mode| modes_overlap(mode, accepted));
+    let json = offered.iter().any(|mode| modes_overlap(mode, "application/json"));
+    let as_text = json.then_some("text/plain");
+    let fits =
+        |accepted: &String| offered.iter().copied().chain(as_text).any(|mode| modes_overlap(mode, accepted));
     if accepted.is_empty() || offered.is_empty() || accepted.iter().any(fits) {
         return Ok(());
     }
@@ -167,6 +171,8 @@ mod tests {
     fn empty_accepted_modes_accept_everything() {
         assert_eq!(check_output(&["text/plain"], &[]), Ok(()));
         assert_eq!(check_output(&["text/plain"], &["image/png".into(), "text".into()]), Ok(()));
+        assert_eq!(check_output(&["application/json"], &["text".into(), "text/plain".into()]), Ok(()));
+        assert!(check_output(&["application/json"], &["text/html".into()]).is_err());
         let refused = check_output(&["text/plain"], &["image/png".into()]).unwrap_err();
         assert!(refused.message.contains("text/plain") && refused.message.contains("image/png"), "{refused}");
     }
