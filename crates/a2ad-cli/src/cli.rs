@@ -252,6 +252,10 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
     let config = config.inspect_err(|_| warn(&warnings))?;
     // Dropped last on every path: dropping it writes the queued lines.
     let _log = logging::start(&warnings);
+    let networks = config.dialer.allowed_networks();
+    if !networks.is_empty() {
+        tracing::info!(?networks, "peers may choose addresses in these networks");
+    }
     let runtime = runtime()?;
     let served = runtime.block_on(serve_with_backends(&config, file.map(|file| file.path)));
     let store_failed =

@@ -124,6 +124,11 @@ impl Dialer {
         guard::check_url(text, &self.policy)
     }
 
+    /// The networks that a peer may choose although they are not public.
+    pub fn allowed_networks(&self) -> &[IpNet] {
+        &self.policy.allow
+    }
+
     /// Sends a request with an absolute URL, and returns the head of the response and its body, unread. Redirects are
     /// not followed. The only timeouts are those for resolving the name and for opening the connection; the caller sets
     /// others, and limits the body, or uses [`Dialer::fetch`]. Dropping the future or the body closes the connection (HTTP/1.1) or resets the

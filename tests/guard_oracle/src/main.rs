@@ -43,6 +43,9 @@ const RANGES: &[&str] = &[
     "4000::/2", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ];
 
+/// So many of them, the first, are of IPv4.
+const V4_RANGES: usize = 19;
+
 /// Where an IPv6 address contains an IPv4 address: the other bits, and by how many bits it is shifted.
 const EMBEDDINGS: [(&str, u32); 8] = [
     ("::", 0),
@@ -96,15 +99,19 @@ fn explain(address: IpAddr) -> Option<&'static str> {
 /// Half of the addresses are in a range or at most two outside of it, a third contain such an IPv4 address, the rest are
 /// any.
 fn random(rng: &mut Rng, ranges: &[(u128, u128, bool)]) -> IpAddr {
-    match rng.u8(..6) {
-        0..3 => near(rng, ranges[rng.usize(..ranges.len())]),
+    let kind = rng.u8(..6);
+    let any = rng.usize(..ranges.len());
+    match kind {
+        0..3 => near(rng, ranges[any]),
         3 | 4 => {
-            let IpAddr::V4(inner) = near(rng, ranges[rng.usize(..19)]) else {
-                return Ipv6Addr::LOCALHOST.into();
-            };
             let (prefix, shift) = EMBEDDINGS[rng.usize(..EMBEDDINGS.len())];
             let prefix: Ipv6Addr = prefix.parse().expect("an address");
-            Ipv6Addr::from_bits(prefix.to_bits() | u128::from(inner.to_bits()) << shift).into()
+            let v4 = ranges[any % V4_RANGES];
+            let inner = match near(rng, v4) {
+                IpAddr::V4(inner) => inner.to_bits(),
+                IpAddr::V6(_) => unreachable!("the first ranges are those of IPv4"),
+            };
+            Ipv6Addr::from_bits(prefix.to_bits() | u128::from(inner) << shift).into()
         }
         _ if rng.bool() => Ipv4Addr::from_bits(rng.u32(..)).into(),
         _ => Ipv6Addr::from_bits(rng.u128(..)).into(),

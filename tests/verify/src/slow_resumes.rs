@@ -101,6 +101,7 @@ async fn large_task(address: SocketAddr) -> Result<String> {
 }
 
 /// Resumes the task's stream after its first event and reads it slowly. Returns how many bytes there were.
+#[expect(clippy::disallowed_methods, reason = "a client with a small receive buffer of its own")]
 async fn read_slowly(address: SocketAddr, id: String, time: Duration) -> Result<usize> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4 << 10)?;
