@@ -4,8 +4,8 @@
 //! the configured path, with the configured credentials. The schemas of the arguments are not checked before: the
 //! property does not depend on them.
 //!
-//! An input is a template in lines (`METHOD URL`, query, header), or the name of an operation of a fixed document, and
-//! then the arguments, after an empty line.
+//! An input is a template in lines (`METHOD URL`, then a query parameter and a header as `name: value`, or `-`), or the
+//! name of an operation of a fixed document, and then the arguments, after an empty line.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -141,7 +141,7 @@ struct Built {
     origin: String,
     /// The beginning of the path.
     base_path: String,
-    /// How many segments the path has; `None`: the number of its slashes is not fixed by the template.
+    /// How many segments the path has.
     segments: usize,
     /// A header with a fixed value.
     fixed: Option<(HeaderName, String)>,

@@ -82,14 +82,19 @@ SAMPLES = [
         None,
     ),
     ('activity/list-notifications-for-authenticated-user', {'all': True}, 'GET /notifications?all=true', None),
-    ('activity/get-thread', {'thread_id': 12345678901234567890}, 'GET /notifications/threads/12345678901234567890', None),
+    ('activity/get-thread', {'thread_id': 9007199254740993}, 'GET /notifications/threads/9007199254740993', None),
     (
         'issues/create',
         {'owner': 'o', 'repo': 'r', 'body': {'title': 'T', 'milestone': None, 'labels': ['a', {'name': 'b'}]}},
         'POST /repos/o/r/issues',
         {'title': 'T', 'milestone': None, 'labels': ['a', {'name': 'b'}]},
     ),
-    ('issues/update', {'owner': 'o', 'repo': 'r', 'issue_number': 7, 'body': {'state': 'closed'}}, 'PATCH /repos/o/r/issues/7', {'state': 'closed'}),
+    (
+        'issues/update',
+        {'owner': 'o', 'repo': 'r', 'issue_number': 7, 'body': {'state': 'closed'}},
+        'PATCH /repos/o/r/issues/7',
+        {'state': 'closed'},
+    ),
     ('activity/star-repo-for-authenticated-user', {'owner': 'o', 'repo': 'r'}, 'PUT /user/starred/o/r', None),
     ('repos/delete', {'owner': 'o', 'repo': 'r'}, 'DELETE /repos/o/r', None),
     ('markdown/render-raw', {'body': '# T\n'}, 'POST /markdown/raw', '# T\n'),
@@ -167,10 +172,33 @@ def test_arguments_and_results_are_checked(start, recorder):
     ]
 
 
-def test_document_is_fetched_with_its_relative_server(start, recorder):
-    recorder.answers({'openapi': '3.1.0', 'servers': [{'url': 'v1'}], 'paths': {'/a': {'get': {'operationId': 'a'}}}})
-    server = start(f'[openapi.shop]\nurl = "{recorder.url}/docs/openapi.json"\n')
+def test_fetched_document_has_its_own_server_and_credentials(start, recorder):
+    document = {
+        'openapi': '3.1.0',
+        'servers': [{'url': 'v1'}],
+        'paths': {'/a': {'get': {'operationId': 'a', 'security': [{'key': [], 'user': []}]}}},
+        'components': {
+            'securitySchemes': {
+                'key': {'type': 'apiKey', 'in': 'query', 'name': 'k'},
+                'user': {'type': 'http', 'scheme': 'basic'},
+            }
+        },
+    }
+    recorder.answers(document)
+    server = start(
+        f'[openapi.shop]\nurl = "{recorder.url}/docs/openapi.json"\n'
+        '[openapi.shop.security]\nkey = { token_env = "KEY" }\nuser = { user = "ann", password_env = "PASSWORD" }\n',
+        env={'KEY': 's3&cret', 'PASSWORD': 'p'},
+    )
     assert [skill['id'] for skill in server.get('/.well-known/agent-card.json')['skills']] == ['a']
+    recorder.answer = (401, 'text/plain', b'who are you?')
+    refused = server.send('a', data({}))
+    assert status_text(refused) == 'the backend responded 401 Unauthorized: who are you?'
     recorder.answers([1])
     assert result(server.send('a', data({}))) == [data([1])]
-    assert [line[:2] for line in recorder.requests] == [('GET', '/docs/openapi.json'), ('GET', '/docs/v1/a')]
+    fetched, _, called = recorder.requests
+    assert fetched[:2] == ('GET', '/docs/openapi.json')
+    assert 'authorization' not in fetched[2]
+    assert called[:2] == ('GET', '/docs/v1/a?k=s3%26cret')
+    assert called[2]['authorization'] == 'Basic YW5uOnA='
+    assert 's3' not in ''.join(server.log)

@@ -170,7 +170,11 @@ fn security(schemes: &Section<'_>) -> Vec<(String, Credential)> {
         let credential = match (scheme.has("token_env"), scheme.has("password_env")) {
             (true, false) => Credential::Token(secret("token_env")?),
             (false, true) => {
-                Credential::Basic { user: scheme.get("user", text)?, password: secret("password_env")? }
+                if !scheme.has("user") {
+                    scheme.report("user", "expected the user name that belongs to the password");
+                }
+                let (user, password) = (scheme.get("user", text), secret("password_env"));
+                Credential::Basic { user: user?, password: password? }
             }
             _ => {
                 schemes

@@ -501,7 +501,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "operations",
                 "list of operation ids",
                 r#"["*"]"#,
-                "The operations to use; `*` at the end stands for any text.",
+                "The operations to use, by id or as `METHOD /path`; `*` stands for any text.",
             ),
             derived("headers", "table", "none", "Request headers."),
             derived(
@@ -511,7 +511,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "Request headers with a secret: the value is the name of an environment variable.",
             ),
             derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
-            derived("security", "table", "none", "Credentials by name of a security scheme of the document."),
+            table("security", "Credentials by name of a security scheme of the document."),
             key("timeout", "duration", r#""30s""#, "How long the server may be silent."),
         ],
         reserved: &[],

@@ -89,7 +89,9 @@ fn values(key: &Key, table: &KeyTable) -> String {
         Values::ListOf(names) => format!("list of {}", quoted(names()).join(", ")),
         Values::Table => {
             let path = format!("{}.{}", table.path, key.name);
-            let inner = TABLES.iter().find(|inner| inner.path.trim_end_matches("[]") == path);
+            let own_path =
+                |inner: &KeyTable| inner.path.trim_end_matches("[]").trim_end_matches(".ID").to_owned();
+            let inner = TABLES.iter().find(|inner| own_path(inner) == path);
             format!("`{}`", header(inner.expect("a table has rows of its own"), CHOSEN))
         }
     }
@@ -143,6 +145,9 @@ fn alternative(table: &KeyTable, tested: Option<&str>) -> impl Iterator<Item = S
         ("skills.ID", _) => Some("builtin = \"echo\""),
         ("mcp.ID", "headers" | "headers_env" | "bearer_env") | ("openapi.ID", _) => Some(URL),
         ("mcp.ID", _) => Some("command = [\"sh\"]"),
+        ("openapi.ID.security.ID", "token_env" | "password_env") => None,
+        ("openapi.ID.security.ID", "user") => Some("password_env = \"PATH\""),
+        ("openapi.ID.security.ID", _) => Some("token_env = \"PATH\""),
         _ => None,
     };
     line.map(str::to_owned).into_iter()

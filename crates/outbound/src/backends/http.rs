@@ -1,17 +1,17 @@
 //! HTTP functions: a call is one request to a URL that the operator chose.
 //!
-//! [`template`] makes the request from the arguments, `exchange` sends it, `retry` decides whether it is repeated,
-//! `answer` turns the response into the reply. Operations of OpenAPI documents use the same exchange. The body is the
-//! bare arguments; facts about the call are in the headers `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`,
+//! [`template`] makes the request from the arguments, `send` sends it, `retry` decides whether it is repeated,
+//! `answer` turns the response into the reply; operations of OpenAPI documents share all but the template. The body is
+//! the bare arguments; facts about the call are in the headers `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`,
 //! `A2AD-Context` and `A2AD-Skill`.
 
 mod answer;
 mod argument;
 mod decode;
 pub(crate) mod encode;
-pub(crate) mod exchange;
 pub(crate) mod facts;
 mod retry;
+pub(crate) mod send;
 pub mod template;
 mod text;
 
@@ -26,7 +26,7 @@ use protocol::{Json, Part};
 pub(crate) use self::answer::Limits;
 pub use self::facts::CallFacts;
 use self::{
-    exchange::Exchange,
+    send::RequestSender,
     template::{Template, build},
 };
 use crate::{
@@ -79,7 +79,7 @@ impl HttpConfig {
 pub struct HttpFunction {
     template: Template,
     secrets: Secrets,
-    exchange: Exchange,
+    sender: RequestSender,
 }
 
 /// Headers with values from the environment. Neither shown nor serialised.
@@ -98,7 +98,7 @@ impl HttpFunction {
             return Err(format!("headers.{name}: the same header is also set from the environment"));
         }
         let limits = Limits { wait: config.timeout, max_bytes: config.max_response };
-        Ok(Self { template, secrets, exchange: Exchange { dialer, limits } })
+        Ok(Self { template, secrets, sender: RequestSender { dialer, limits } })
     }
 
     /// The request of a call.
@@ -123,7 +123,7 @@ impl Backend for HttpFunction {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
             match self.request(call.arguments, &CallFacts::of(&call)) {
-                Ok(request) => self.exchange.run(&call, request, &|_| None).await,
+                Ok(request) => self.sender.run(&call, request, &|_| None).await,
                 Err(problem) => Ok(Reply::Rejected(vec![Part::text(problem)])),
             }
         })

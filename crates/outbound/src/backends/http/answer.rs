@@ -17,8 +17,8 @@ use tokio::time::timeout;
 
 use super::{
     decode::{self, Decoder},
-    exchange::Describe,
     retry::retry_after,
+    send::Describe,
 };
 use crate::backend::{Call, Failure, Reply};
 

@@ -9,13 +9,13 @@ use protocol::Part;
 use super::operation::Plan;
 use crate::{
     backend::{Backend, Call, Reply},
-    backends::http::{CallFacts, exchange::Exchange},
+    backends::http::{CallFacts, send::RequestSender},
 };
 
 /// The backend of one operation.
 pub(super) struct OpenApiBackend {
     pub(super) plan: Arc<Plan>,
-    pub(super) exchange: Exchange,
+    pub(super) sender: RequestSender,
 }
 
 impl Backend for OpenApiBackend {
@@ -24,7 +24,7 @@ impl Backend for OpenApiBackend {
             match self.plan.request(call.arguments, &CallFacts::of(&call)) {
                 Ok(request) => {
                     let describe = |status| self.plan.errors.description(status);
-                    self.exchange.run(&call, request, &describe).await
+                    self.sender.run(&call, request, &describe).await
                 }
                 Err(problem) => Ok(Reply::Rejected(vec![Part::text(problem.to_string())])),
             }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     backend::Backend,
-    backends::http::{Limits, exchange::Exchange},
+    backends::http::{Limits, send::RequestSender},
     dial::Dialer,
     schema::Schema,
     skill::Skill,
@@ -201,8 +201,8 @@ impl Document {
 impl Operation {
     /// The backend that sends this operation's requests.
     pub fn backend(&self, dialer: &Dialer) -> Arc<dyn Backend> {
-        let exchange = Exchange { dialer: dialer.clone(), limits: self.limits };
-        Arc::new(OpenApiBackend { plan: Arc::clone(&self.plan), exchange })
+        let sender = RequestSender { dialer: dialer.clone(), limits: self.limits };
+        Arc::new(OpenApiBackend { plan: Arc::clone(&self.plan), sender })
     }
 
     /// The operation as a skill.

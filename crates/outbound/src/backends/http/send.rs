@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Sends the requests of a backend whose URL the operator chose.
-pub(crate) struct Exchange {
+pub(crate) struct RequestSender {
     pub(crate) dialer: Dialer,
     pub(crate) limits: Limits,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Exchange {
 /// What the description of an operation says about a status.
 pub(crate) type Describe<'a> = &'a (dyn Fn(StatusCode) -> Option<String> + Sync);
 
-impl Exchange {
+impl RequestSender {
     /// Runs a call until it has a reply or is canceled.
     pub(crate) async fn run(
         &self,
