@@ -1,7 +1,7 @@
 """Servers of the program under test, each with its own configuration, store and backends.
 
-`A2AD_PROGRAM` is the program, `PACKAGES` the directory of the npm packages, `NODE` Node.js. The MCP servers are those of npm and PyPI; the
-interpreter that runs the tests has the Python ones.
+`A2AD_PROGRAM` is the program, `PACKAGES` the directory of the npm packages, `NODE` Node.js. The MCP servers are those
+of npm and PyPI; the interpreter that runs the tests has the Python ones.
 """
 
 import os

@@ -52,7 +52,8 @@ def test_error_without_an_id_belongs_to_the_call_that_it_answers(start, fake):
 def test_answer_on_the_stream_of_another_call_is_ignored(start, fake):
     server = start(
         f'[mcp.fake]\nurl = "{fake.url}"\nelicitation = false\n'
-        '[server]\ndefault_agent = "one"\n[agents.one]\nskills = ["mcp:fake/*"]\n[agents.two]\nskills = ["mcp:fake/*"]\n'
+        '[server]\ndefault_agent = "one"\n'
+        '[agents.one]\nskills = ["mcp:fake/*"]\n[agents.two]\nskills = ["mcp:fake/*"]\n'
     )
     calls, both = [], threading.Barrier(2, timeout=30)
 

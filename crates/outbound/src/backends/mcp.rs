@@ -251,3 +251,28 @@ pub async fn replies_to_lines(output: &[u8]) -> Vec<Reply> {
 pub fn replies_to_events(chunks: &[&[u8]]) -> Vec<Reply> {
     sdk::replies_to_events(chunks)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_is_repeated_only_if_the_server_states_that_this_is_safe() {
+        let on_crash = |read_only, idempotent, destructive| {
+            let tool = Tool {
+                name: "t".into(),
+                title: None,
+                description: String::new(),
+                input_schema: Json::parse("{}").unwrap(),
+                output_schema: None,
+                annotations: Annotations { read_only, idempotent, destructive, open_world: None },
+            };
+            tool.on_crash()
+        };
+        assert_eq!(on_crash(None, None, None), OnCrash::Fail);
+        assert_eq!(on_crash(Some(true), None, None), OnCrash::Retry);
+        assert_eq!(on_crash(Some(false), Some(true), None), OnCrash::Retry);
+        assert_eq!(on_crash(None, Some(true), Some(true)), OnCrash::Fail);
+        assert_eq!(on_crash(None, Some(false), Some(false)), OnCrash::Fail);
+    }
+}

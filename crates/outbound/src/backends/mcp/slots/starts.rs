@@ -96,6 +96,6 @@ mod tests {
         let millis = |failures, random| backoff(failures, random).as_millis();
         let delays = [1, 2, 3, 4, 5, 9].map(|failures| millis(failures, 0));
         assert_eq!(delays, [100, 200, 400, 800, 30_000, 30_000]);
-        assert_eq!(millis(4, 999), 401);
+        assert_eq!(millis(4, 999), 400);
     }
 }
