@@ -19,6 +19,7 @@ mod update;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use protocol::TaskId;
 
 pub use agent_fn::{AgentFn, agent_fn};
 pub use error::{AgentError, AgentResult, Lost};
@@ -32,6 +33,8 @@ pub(crate) use journal::{Journal, JournalTooLarge};
 pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
 pub(crate) use update::message_size;
+
+use crate::scope::Scope;
 
 /// Implements one or more skills. An implementation writes `async fn run(&self, turn: Turn)`; a plain async
 /// function becomes an agent with [`agent_fn`].
@@ -47,6 +50,10 @@ pub trait Agent: Send + Sync + 'static {
     fn policy(&self) -> ExecutionPolicy {
         ExecutionPolicy::default()
     }
+
+    /// A task that waited for its client was canceled. An agent that keeps something for it in memory can release that;
+    /// it must not block. There is no such call if another process, or an earlier one, ran the last turn.
+    fn abandoned(&self, _scope: &Scope, _task: &TaskId) {}
 }
 
 /// A shared agent, for example one that a test also looks into.
@@ -57,6 +64,10 @@ impl<A: Agent> Agent for Arc<A> {
 
     fn policy(&self) -> ExecutionPolicy {
         A::policy(self)
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        A::abandoned(self, scope, task);
     }
 }
 
@@ -84,6 +95,10 @@ impl Agent for DynAgent {
     fn policy(&self) -> ExecutionPolicy {
         self.0.policy()
     }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        self.0.abandoned(scope, task);
+    }
 }
 
 /// [`Agent`] without its type; the future owns the agent.
@@ -91,6 +106,8 @@ trait ErasedAgent: Send + Sync {
     fn run_boxed(self: Arc<Self>, turn: Turn) -> BoxFuture<'static, AgentResult<Outcome>>;
 
     fn policy(&self) -> ExecutionPolicy;
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId);
 }
 
 impl<A: Agent> ErasedAgent for A {
@@ -100,6 +117,10 @@ impl<A: Agent> ErasedAgent for A {
 
     fn policy(&self) -> ExecutionPolicy {
         Agent::policy(self)
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        Agent::abandoned(self, scope, task);
     }
 }
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use engine::{AgentError, AgentResult, Turn, Update};
+use engine::{AgentError, AgentResult, Scope, Turn, Update};
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, Json, Message, Part};
+use protocol::{Artifact, Json, Message, Part, TaskId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,9 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// The task fails with the text of the error. [`engine::Lost`] must be returned as it is.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>>;
+
+    /// A task that waited for an answer was canceled: what is kept for it in memory can be released.
+    fn abandoned(&self, _scope: &Scope, _task: &TaskId) {}
 }
 
 /// One call: its arguments, its identity, and its connection to the task.

@@ -7,8 +7,8 @@ mod schemas_extension;
 
 use std::sync::Arc;
 
-use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
-use protocol::{Artifact, Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
+use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
+use protocol::{Artifact, Content, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, Resumed, result_name},
@@ -133,6 +133,10 @@ impl Agent for SkillAgent {
 
     fn policy(&self) -> ExecutionPolicy {
         ExecutionPolicy::default().with_on_crash(self.0.on_crash)
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        self.0.backend.abandoned(scope, task);
     }
 }
 

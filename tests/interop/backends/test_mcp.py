@@ -221,6 +221,16 @@ def test_a_killed_server_behind_a_url_ends_its_task_and_works_after_its_restart(
         assert 'completed' in json.dumps(result(server.wait(running['id'], 'completed', 'failed')))
 
 
+def test_cancel_of_a_task_that_asks_frees_its_process(start, everything):
+    server = start(f'[mcp.everything]\ncommand = {toml_list([*everything, "stdio"])}\npool = {{ max = 1 }}\n')
+    task = server.send('trigger-elicitation-request', data({}))
+    assert state(task) == 'input_required'
+    assert state(server.rpc('CancelTask', {'id': task['id']})) == 'canceled'
+    begun = time.monotonic()
+    assert result(server.send('echo', text('next')))[0]['text'] == 'Echo: next'
+    assert time.monotonic() - begun < 30, 'the timeout of the server is 60 s'
+
+
 def test_calls_do_not_wait_for_clients_that_never_answer(start, everything):
     server = start(
         f'[mcp.everything]\ncommand = {toml_list([*everything, "stdio"])}\npool = {{ max = 2 }}\ntimeout = "3s"\n'

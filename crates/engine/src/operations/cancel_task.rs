@@ -9,6 +9,7 @@ use protocol::{CancelTask, Reply, Task, TaskId};
 
 use super::get_task::{load_row, load_task};
 use crate::{
+    agent::Agent as _,
     engine::{Call, EngineInner},
     error::{Error, Result},
     log::Log,
@@ -26,6 +27,7 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
     for _ in 0..MAX_TRIES {
         let row = load_row(engine, &call, &req.id).await?;
         if cancel_if_open(engine, &row).await? {
+            tell_agent(engine, &call, &row);
             // Updates that the run committed between the read and the cancel belong to the task too.
             let history =
                 call.dialect.includes_history_by_default() || call.task_policy.always_include_history;
@@ -34,6 +36,16 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
         }
     }
     Err(Error::later("the task changes too fast to be canceled; try again"))
+}
+
+/// Tells the agent of a task that waited for its client. A run is told by its cancellation token.
+fn tell_agent(engine: &EngineInner, call: &Call, row: &TaskRow) {
+    let catalog = engine.runner.catalog().load();
+    if let Some(registered) = catalog.get(call.scope.tenant(), call.scope.agent())
+        && row.state.is_interrupted()
+    {
+        registered.agent().abandoned(&call.scope, &PublicIds::of(&engine.ids, row).task);
+    }
 }
 
 /// Reads a task that was canceled. It waits for an overloaded store, because a client that tries again is refused: the

@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
-use protocol::{Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
+use protocol::{Content, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 /// The longest list of skills in a question.
 const MAX_LISTED: usize = 50;
@@ -202,6 +202,10 @@ impl Agent for Router {
             turn.record().clear_saved().await?;
         }
         route.agent.run(turn).await
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        self.routes.iter().for_each(|route| route.agent.abandoned(scope, task));
     }
 
     /// The most restrictive policy of all reachable agents.

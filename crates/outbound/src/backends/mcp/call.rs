@@ -5,9 +5,9 @@ mod remote_task;
 
 use std::{sync::Arc, time::Duration};
 
-use engine::{AgentResult, OnCrash};
+use engine::{AgentResult, OnCrash, Scope};
 use futures_util::future::BoxFuture;
-use protocol::Part;
+use protocol::{Part, TaskId};
 use tokio::time::{Instant, sleep_until};
 
 use self::progress::Reports;
@@ -56,6 +56,10 @@ enum Driven {
 impl Backend for McpTool {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move { self.run(&call).await })
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        self.server().parked.abandon(scope, task);
     }
 }
 
@@ -217,7 +221,7 @@ impl McpTool {
     /// The call stays open while the client answers. `problem` is what was wrong with its last answer.
     fn park(&self, call: &Call<'_>, parked: ParkedCall, problem: Option<&str>) -> Reply {
         let requests = vec![(String::new(), parked.asked.question.clone())];
-        let token = self.server().parked.park(call.turn.task_id.clone(), parked);
+        let token = self.server().parked.park(call.turn.scope.clone(), call.turn.task_id.clone(), parked);
         reply::ask(self.name(), &requests, problem, &State::Open { token })
     }
 

@@ -1,13 +1,14 @@
 //! Calls that stay open in a process while the client answers a question of the server.
 //!
-//! They are lost when this process or the server's ends. Nobody reports that the task has ended meanwhile, so they have
-//! a maximum age and number, and give up their process when other calls need it.
+//! They are lost when this process or the server's ends. Clients may never answer, so they have a maximum age and number,
+//! and give up their process when other calls need it.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use engine::Scope;
 use protocol::model::TaskId;
 use tokio::time::Instant;
 
@@ -26,6 +27,8 @@ const MAX_PARKED: usize = 64;
 pub(super) struct Parked(Mutex<Vec<Entry>>);
 
 struct Entry {
+    /// The task's id may be chosen by the client, so it is unique only within the scope.
+    scope: Scope,
     task: TaskId,
     token: String,
     since: Instant,
@@ -42,11 +45,11 @@ pub(super) struct ParkedCall {
 
 impl Parked {
     /// Keeps a call; the token finds it again.
-    pub(super) fn park(&self, task: TaskId, call: ParkedCall) -> String {
+    pub(super) fn park(&self, scope: Scope, task: TaskId, call: ParkedCall) -> String {
         let token = format!("{:016x}", random());
         let mut entries = self.lock();
         let oldest = (entries.len() >= MAX_PARKED).then(|| entries.remove(0));
-        entries.push(Entry { task, token: token.clone(), since: Instant::now(), call });
+        entries.push(Entry { scope, task, token: token.clone(), since: Instant::now(), call });
         drop(entries);
         drop(oldest);
         token
@@ -59,6 +62,11 @@ impl Parked {
         let entry = entries.remove(at);
         drop(entries);
         Some(entry.call).filter(|call| !call.lease.endpoint().connection.is_closed())
+    }
+
+    /// Cancels the call of a task that was canceled.
+    pub(super) fn abandon(&self, scope: &Scope, task: &TaskId) {
+        self.remove(|entry| entry.scope == *scope && entry.task == *task);
     }
 
     /// Cancels what is too old or has lost its connection.
