@@ -326,7 +326,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "output_schema",
                 "file name or table",
                 "the tool's; none for `http` and `command`",
-                "The JSON Schema of the result.",
+                "The JSON Schema of the result; one that does not match fails the task. A result that is streamed in pieces is not \
+                 checked.",
             ),
             derived("description", "string", OF_BUILTIN, "The description on the card."),
             derived(
@@ -465,7 +466,13 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "Request headers with a secret: the value is the name of an environment variable.",
             ),
             derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
-            key("timeout", "duration", r#""60s""#, "How long a call may be silent; progress starts it anew."),
+            key(
+                "timeout",
+                "duration",
+                r#""60s""#,
+                "How long a call may be silent; progress starts it anew. Also how long a question of the server keeps its \
+                 process from other calls that wait for one.",
+            ),
             table("pool", "How many processes run."),
             one_of(
                 "isolation",
@@ -477,7 +484,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "elicitation",
                 "boolean",
                 "true",
-                "Whether the server may ask the client; then a process runs one call at a time.",
+                "Whether the server may ask the client. A process, or a session over HTTP, of a revision before 2026-07-28 \
+                 then runs one call at a time.",
             ),
         ],
         reserved: &[],
