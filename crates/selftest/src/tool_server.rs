@@ -1,8 +1,8 @@
 //! The MCP server of the checks about tools, which the program runs as a hidden command.
 //!
 //! It speaks MCP on standard input and output, one JSON message per line, in the revisions that begin with
-//! `initialize`. The arguments of the command name its tools. Each returns its name and its arguments; [`ADD_TOOL`] and
-//! [`REMOVE_TOOL`] change the list, which the server then reports.
+//! `initialize`. The arguments of the command name its tools. Each returns its name and its arguments; `ADD_TOOL` and
+//! `REMOVE_TOOL` change the list, which the server then reports.
 
 use std::{
     ffi::OsString,

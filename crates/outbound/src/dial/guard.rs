@@ -2,7 +2,7 @@
 //!
 //! URLs are parsed as browsers do, so that every spelling of an address (`2130706433`, `0x7f.1`, full-width digits)
 //! is judged as the address. A URL that passes [`check_url`] may still be forbidden when it is used: what a name
-//! resolves to is checked for each connection, with [`Target::check_address`].
+//! resolves to is checked for each connection, with `Target::check_address`.
 
 use std::net::{IpAddr, SocketAddr};
 
