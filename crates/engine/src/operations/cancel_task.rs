@@ -38,7 +38,7 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
     Err(Error::later("the task changes too fast to be canceled; try again"))
 }
 
-/// Tells the agent of a task that waited for its client. A run is told by its cancellation token.
+/// Notifies the agent of a task that waited for its client. A run is stopped by its cancellation token instead.
 fn tell_agent(engine: &EngineInner, call: &Call, row: &TaskRow) {
     let catalog = engine.runner.catalog().load();
     if let Some(registered) = catalog.get(call.scope.tenant(), call.scope.agent())

@@ -18,7 +18,7 @@ const UNSHARE: [&[&str]; 2] = [&["--net", "--mount"], &["--user", "--map-root-us
 /// The address of the proxy that must not be used.
 pub(crate) const PROXY: &str = "http://172.20.0.1:80";
 
-/// Runs a test of this name in a namespace. On a machine without namespaces the test is skipped, which it says.
+/// Runs a test of this name in a namespace. On a machine without namespaces the test is skipped and reports that.
 pub(crate) fn run(name: &str, test: impl AsyncFnOnce()) {
     if env::var_os(INSIDE).is_some() {
         let _files = set_up();

@@ -131,7 +131,7 @@ fn guess(bytes: Vec<u8>) -> Vec<Part> {
     }
 }
 
-/// The status, what the operation's description says about it, and when to try again.
+/// The status, its description in the document, and when to try again.
 fn headline(head: &Parts, describe: Describe<'_>) -> String {
     let mut text = format!("the backend responded {}", head.status);
     if let Some(description) = describe(head.status) {

@@ -22,7 +22,7 @@ pub(crate) struct RequestSender {
     pub(crate) limits: Limits,
 }
 
-/// What the description of an operation says about a status.
+/// How the document describes a status of an operation.
 pub(crate) type Describe<'a> = &'a (dyn Fn(StatusCode) -> Option<String> + Sync);
 
 impl RequestSender {

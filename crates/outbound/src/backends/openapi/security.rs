@@ -92,7 +92,7 @@ impl<'d> Security<'d> {
         let required = operation.get("security").unwrap_or(&self.document.root["security"]);
         let alternatives = required.as_array().map(Vec::as_slice).unwrap_or_default();
         let chosen = alternatives.iter().filter_map(|alternative| self.satisfied(alternative));
-        // An empty alternative says that credentials are optional: then they are sent if there are any.
+        // An empty alternative makes credentials optional: then they are sent if there are any.
         for scheme in chosen.into_iter().find(|schemes| !schemes.is_empty()).into_iter().flatten() {
             credentials.extend(scheme);
         }

@@ -21,7 +21,7 @@ use super::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum length of an error of the library, in characters; it may contain a whole message of the server.
 const MAX_ERROR: usize = 300;
-/// Time between attempts to be told about changes of the tools.
+/// Time between attempts to subscribe to changes of the tools.
 const LISTEN_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(super) async fn connect<T>(transport: T, options: &Options) -> Result<Connection, ConnectError>

@@ -61,7 +61,7 @@ impl Owner {
     }
 }
 
-/// The part of a message that says where it belongs.
+/// The part of a message that assigns it to a call.
 #[derive(Deserialize)]
 struct Head {
     id: Option<RequestId>,
