@@ -570,8 +570,15 @@ fn every_problem_is_reported_with_line_and_key() {
             "7: server.default_agent: no agent \"b\" is enabled",
         ),
     ];
-    // An invalid skill is reported once, not again where it is used.
-    for text in ["[skills.x]\nbuiltin = \"ech\"\n", "[skills.x]\n[agents.a]\nskills = [\"x\"]\n"] {
+    // What is invalid is reported once, not again where it is used.
+    for text in [
+        "[skills.x]\nbuiltin = \"ech\"\n",
+        "[skills.x]\n[agents.a]\nskills = [\"x\"]\n",
+        "[skills.x]\nhttp = { url = \"no\" }\ninput_schema = {}\n[agents.a]\nskills = [\"x\"]\nskills_allow = [\"x\"]\n",
+        "[mcp.x]\ncommand = [\"no-such-program\"]\n",
+        "[openapi.x]\nfile = \"nothing.yaml\"\n[agents.a]\nskills = [\"openapi:x/*\"]\n",
+        "[openapi.x]\nfile = \"shop.json\"\noperations = [\"lst\"]\n[agents.a]\nskills = [\"openapi:x/*\"]\n",
+    ] {
         let (code, _, stderr) = check(text, &[], &[]);
         assert_eq!((code, stderr.lines().count()), (2, 1), "{stderr}");
     }

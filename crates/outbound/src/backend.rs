@@ -4,11 +4,14 @@
 //! call is the whole turn of its task, which the engine treats as one step: it runs again after a crash, or the task
 //! fails, as the skill's `on_crash` requires.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
-use engine::{AgentError, AgentResult, Scope, Turn, Update};
+use engine::{AgentError, AgentResult, OnCrash, Scope, Turn, Update};
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, Json, Message, Part, TaskId};
+use protocol::{Artifact, Json, Message, Part, TaskId, json::Raw};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -39,9 +42,26 @@ pub struct Call<'a> {
     pub(crate) state: Option<&'a Json>,
     /// The turn before ended with a question; the message of this turn is the answer.
     pub(crate) answers: bool,
+    /// Whether the next chunk begins the result anew.
+    begins: AtomicBool,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    pub(crate) fn new(skill: &'a str, arguments: &'a Json, turn: &'a Turn) -> Self {
+        Self { skill, arguments, turn, state: None, answers: false, begins: AtomicBool::new(true) }
+    }
+
+    /// A call that goes on with what was kept; its result goes on too.
+    pub(crate) fn resumed(skill: &'a str, resumed: &'a Resumed, turn: &'a Turn) -> Self {
+        let Resumed { arguments, state, answers } = resumed;
+        Self {
+            state: Some(state),
+            answers: *answers,
+            begins: AtomicBool::new(false),
+            ..Self::new(skill, arguments, turn)
+        }
+    }
+
     /// The same for all attempts of this call, so that a backend can deduplicate. Sent to every backend.
     pub fn idempotency_key(&self) -> &str {
         &self.turn.idempotency_key
@@ -93,15 +113,21 @@ impl Call<'_> {
         self.record_chunk(parts, true).await
     }
 
-    /// Keeps a state: [`state`](Self::state) returns it in a later attempt, and after a question of this call that keeps
-    /// no other. It is on disk when this returns.
+    /// Keeps a state: [`state`](Self::state) returns it in a later attempt. It is on disk when this returns. A call that
+    /// does not resume ([`OnCrash::Resume`]) begins anew in a later attempt, and its result with it, so nothing is kept.
     pub async fn checkpoint(&self, state: &Json) -> AgentResult<()> {
+        if self.turn.on_crash != OnCrash::Resume {
+            return Ok(());
+        }
         Ok(self.turn.checkpoint(&self.kept(state)?).await?)
     }
 
     /// Like [`chunk`](Self::chunk) and [`checkpoint`](Self::checkpoint) in one commit, so that a later attempt neither
-    /// loses nor repeats the chunk. This needs [`OnCrash::Resume`](engine::OnCrash::Resume).
+    /// loses nor repeats the chunk.
     pub async fn chunk_and_checkpoint(&self, parts: Vec<Part>, state: &Json) -> AgentResult<()> {
+        if self.turn.on_crash != OnCrash::Resume {
+            return self.chunk(parts).await;
+        }
         let update = self.artifact(parts, false);
         Ok(self.turn.record().update(update).save(&self.kept(state)?).commit().await?)
     }
@@ -112,7 +138,8 @@ impl Call<'_> {
 
     fn artifact(&self, parts: Vec<Part>, last: bool) -> Update {
         let artifact = Artifact::new(result_name(self.skill), parts);
-        Update::Artifact { artifact, append: true, last }
+        let append = !self.begins.swap(false, Ordering::Relaxed);
+        Update::Artifact { artifact, append, last }
     }
 
     fn kept(&self, state: &Json) -> AgentResult<Kept> {
@@ -206,6 +233,17 @@ impl Kept {
         Ok(Self { arguments: raw(arguments)?, state: raw(state)?, during: None })
     }
 
+    /// The same as a checkpoint of the turn that answers the question: a later turn does not answer it again.
+    pub(crate) fn answered_in(self, turn: &Turn) -> Self {
+        let during = During { turn: turn.idempotency_key.clone(), answers: true };
+        Self { during: Some(self.during.unwrap_or(during)), ..self }
+    }
+
+    /// Whether it was kept with a question.
+    pub(crate) fn is_question(&self) -> bool {
+        self.during.is_none()
+    }
+
     /// How this turn goes on with it; `None` if an earlier turn has recorded it and ended without a question.
     pub(crate) fn resume(&self, turn: &Turn) -> AgentResult<Option<Resumed>> {
         let answers = match &self.during {
@@ -214,6 +252,17 @@ impl Kept {
             Some(_) => return Ok(None),
         };
         Ok(Some(Resumed { arguments: json(&self.arguments)?, state: json(&self.state)?, answers }))
+    }
+}
+
+/// JSON as a data part; JSON that is too large for one is text with its media type. `None` if it is not JSON.
+pub(crate) fn json_part(text: &str) -> Option<Part> {
+    match Json::parse(text) {
+        Ok(json) => Some(Part::data(json)),
+        Err(_) if Raw::parse_text(text).is_ok() => {
+            Some(Part { media_type: Some("application/json".into()), ..Part::text(text) })
+        }
+        Err(_) => None,
     }
 }
 

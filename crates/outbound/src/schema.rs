@@ -34,7 +34,7 @@ pub struct InvalidSchema(String);
 impl Schema {
     /// Compiles a schema.
     pub fn new(text: Json) -> Result<Self, InvalidSchema> {
-        let tree = parse(&text);
+        let tree = parse(&text).map_err(InvalidSchema)?;
         let validator = compile(&tree)?;
         Ok(Self::with(text, &tree, validator.into()))
     }
@@ -42,7 +42,7 @@ impl Schema {
     /// Like [`new`](Self::new), but keeps only the text until the first check: the compiled form of a large schema has
     /// a hundred times its size.
     pub fn compiled_on_use(text: Json) -> Result<Self, InvalidSchema> {
-        let tree = parse(&text);
+        let tree = parse(&text).map_err(InvalidSchema)?;
         compile(&tree)?;
         Ok(Self::with(text, &tree, OnceLock::new()))
     }
@@ -60,8 +60,8 @@ impl Schema {
     }
 
     fn validator(&self) -> &Validator {
-        let compile = || compile(&parse(&self.0.text)).expect("it was compiled before");
-        self.0.validator.get_or_init(compile)
+        let again = || parse(&self.0.text).ok().and_then(|tree| compile(&tree).ok());
+        self.0.validator.get_or_init(|| again().expect("it was parsed and compiled before"))
     }
 
     /// The schema as it is shown on the card.
@@ -82,7 +82,8 @@ impl Schema {
     /// Checks a value. The error names the first field that is wrong and what was expected, such as
     /// `arguments.amount: "ten" is not of type "number"`; `root` is how the value itself is called.
     pub fn check(&self, root: &str, value: &Json) -> Result<(), String> {
-        self.check_tree(root, &parse(value))
+        let tree = parse(value).map_err(|problem| format!("{root}: {problem}"))?;
+        self.check_tree(root, &tree)
     }
 
     /// Like [`check`](Self::check), for JSON that may be larger than [`Json`] allows.
@@ -100,7 +101,7 @@ impl Schema {
 
     /// Whether a value is allowed.
     pub fn allows(&self, value: &Json) -> bool {
-        self.validator().is_valid(&parse(value))
+        parse(value).is_ok_and(|tree| self.validator().is_valid(&tree))
     }
 }
 
@@ -114,8 +115,9 @@ fn compile(tree: &Tree) -> Result<Validator, InvalidSchema> {
     jsonschema::options().build(tree).map_err(|error| InvalidSchema(error.to_string()))
 }
 
-fn parse(json: &Json) -> Tree {
-    serde_json::from_str(json.as_str()).expect("Json is valid and at most 64 levels deep")
+/// The error is a number or text that JSON has and the validator cannot represent, such as `1e400` or `"\ud800"`.
+fn parse(json: &Json) -> Result<Tree, String> {
+    serde_json::from_str(json.as_str()).map_err(|error| format!("it cannot be checked: {error}"))
 }
 
 /// An error of the validator contains the value, which may be large.
@@ -143,6 +145,19 @@ mod tests {
             schema(r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"number"}}}}"#);
         let error = schema.check("arguments", &Json::parse(r#"{"a":[1,"x"]}"#).unwrap()).unwrap_err();
         assert_eq!(error, r#"arguments.a.1: "x" is not of type "number""#);
+    }
+
+    #[test]
+    fn value_that_cannot_be_represented_is_an_error() {
+        let any = schema("{}");
+        for text in ["1e400", r#"{"a":"\ud800"}"#] {
+            let value = Json::parse(text).unwrap();
+            assert!(
+                any.check("arguments", &value).unwrap_err().starts_with("arguments: it cannot be checked")
+            );
+            assert!(!any.allows(&value));
+            assert!(Schema::new(Json::parse(&format!(r#"{{"const":{text}}}"#)).unwrap()).is_err());
+        }
     }
 
     #[test]

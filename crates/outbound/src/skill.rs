@@ -11,7 +11,7 @@ use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Scope, Turn}
 use protocol::{Artifact, Content, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 use crate::{
-    backend::{Backend, Call, Failure, Kept, Question, Reply, Resumed, result_name},
+    backend::{Backend, Call, Failure, Kept, Question, Reply, result_name},
     schema::Schema,
 };
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
@@ -116,16 +116,16 @@ impl SkillAgent {
 impl Agent for SkillAgent {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
         let Self(Skill { id: skill, input_schema, .. }) = self;
-        let resumed = turn.saved::<Kept>()?.map(|kept| kept.resume(&turn)).transpose()?.flatten();
-        if let Some(Resumed { arguments, state, answers }) = resumed {
-            let (arguments, state) = (&arguments, Some(&state));
-            return self.call(Call { skill, arguments, turn: &turn, state, answers }).await;
+        let kept = turn.saved::<Kept>()?;
+        let resumed = kept.as_ref().map(|kept| kept.resume(&turn)).transpose()?.flatten();
+        if let Some(kept) = kept.filter(Kept::is_question) {
+            turn.record().save(&kept.answered_in(&turn)).await?;
+        }
+        if let Some(resumed) = resumed {
+            return self.call(Call::resumed(skill, &resumed, &turn)).await;
         }
         match arguments(&turn.message, input_schema.as_ref()) {
-            Arguments::Valid(arguments) => {
-                self.call(Call { skill, arguments: &arguments, turn: &turn, state: None, answers: false })
-                    .await
-            }
+            Arguments::Valid(arguments) => self.call(Call::new(skill, &arguments, &turn)).await,
             Arguments::Invalid(problem) => Ok(Outcome::reject(problem)),
             Arguments::Missing(schema) => Ok(Outcome::ask(question(skill, &schema))),
         }

@@ -2,7 +2,9 @@
 //! the order of the file are kept; on any problem the file stays as it is.
 
 use std::{
-    io,
+    fs::{OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -130,6 +132,9 @@ struct SkillFlags {
     input_schema: Option<String>,
 }
 
+/// The permissions of a file that did not exist.
+const NEW_FILE: u32 = 0o644;
+
 /// What to add: a table of the file.
 struct Addition {
     /// `mcp`, `openapi` or `skills`.
@@ -236,13 +241,15 @@ fn add(flags: &FileFlags, addition: Addition) -> Result<u8, Failure> {
     let variables = variables();
     let found = ConfigFile::find(flags.config.as_deref(), &variables);
     let path = found.map_or_else(|| PathBuf::from("a2ad.toml"), |file| file.path);
+    // A link stays a link to the changed file.
+    let path = if path.is_symlink() { path.canonicalize().unwrap_or(path) } else { path };
     let Addition { section, table, selector } = addition;
     let before = read(&path)?;
     let after = insert(&before, section, &flags.name, table)
         .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?;
     // Checked as a file beside the other, because paths in it are relative to its directory.
     let candidate = Candidate::write(&path, &after)?;
-    let config = candidate.load(variables)?;
+    let config = candidate.load(&path, variables)?;
     let output = Output::new();
     if !flags.no_trial {
         for skill in trial(&config, section, &flags.name)? {
@@ -287,21 +294,36 @@ impl Candidate {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.new", std::process::id()));
         let new = path.with_file_name(name);
-        std::fs::write(&new, text).map_err(|error| cannot("write", &new, &error))?;
+        let written = || {
+            // The file may have secrets; its own permissions follow when it replaces the original.
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            file.write_all(text.as_bytes())
+        };
+        written().map_err(|error| cannot("write", &new, &error))?;
         Ok(Self(Some(new)))
     }
 
-    fn load(&self, variables: Vec<(String, String)>) -> Result<Config, Failure> {
+    /// Reads the changed file. Errors name the original.
+    fn load(&self, path: &Path, variables: Vec<(String, String)>) -> Result<Config, Failure> {
         let file = self.0.clone().map(ConfigFile::named);
         let source = config::Source { file: file.as_ref(), variables, ..config::Source::default() };
-        config::load(source).map_err(|error| Failure::usage(error.to_string()))
+        let name = self.0.as_deref().unwrap_or(path).display().to_string();
+        config::load(source)
+            .map_err(|error| Failure::usage(error.to_string().replace(&name, &path.display().to_string())))
     }
 
+    /// The permissions of the original are kept; a new file gets those of any other.
     fn replace(mut self, path: &Path) -> Result<(), Failure> {
-        match self.0.take() {
-            Some(new) => std::fs::rename(&new, path).map_err(|error| cannot("write", path, &error)),
-            None => Ok(()),
-        }
+        let Some(new) = self.0.clone() else { return Ok(()) };
+        let mode = match std::fs::metadata(path) {
+            Ok(original) => original.permissions(),
+            Err(_) => Permissions::from_mode(NEW_FILE),
+        };
+        std::fs::set_permissions(&new, mode)
+            .and_then(|()| std::fs::rename(&new, path))
+            .map_err(|error| cannot("write", path, &error))?;
+        self.0 = None;
+        Ok(())
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
     let file = ConfigFile::find(config.as_deref(), &variables);
     let source = config::Source { file: file.as_ref(), variables, ..config::Source::default() };
     let config = config::load(source).map_err(|error| Failure::usage(error.to_string()))?;
+    // Many tools have no arguments.
+    let data = data.or_else(|| text.is_empty().then(|| "{}".to_owned()));
     let message = MessageFlags::of_skill(&skill, text, data).compose(None)?;
     let failed = |error: anyhow::Error| Failure::new(code::ERROR, format!("{error:#}"));
     let runtime = runtime().map_err(failed)?;

@@ -250,7 +250,9 @@ fn listed_skills(
     agent: &AgentConfig,
     documents: &BTreeMap<String, DocumentConfig>,
 ) -> Vec<String> {
-    let open_ended = agent.skills.iter().any(|source| source.is_open_ended(documents));
+    // Without skills a problem is already reported.
+    let open_ended =
+        agent.skills.is_empty() || agent.skills.iter().any(|source| source.is_open_ended(documents));
     let registered = agent.registered(&Backends::not_started(documents));
     let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
     if let ([SkillSource::Own(only)], true) = (agent.skills.as_slice(), section.has(key))

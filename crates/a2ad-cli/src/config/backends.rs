@@ -59,12 +59,12 @@ pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr) -> Dialer {
 pub(super) fn mcp_servers(servers: &Section<'_>, directory: &Path) -> BTreeMap<String, McpConfig> {
     let server = |name: &str| {
         check_name(servers, name);
-        Some((name.to_owned(), mcp_server(&servers.open(name), name, directory)?))
+        (name.to_owned(), mcp_server(&servers.open(name), name, directory))
     };
-    servers.names().filter_map(server).collect()
+    servers.names().map(server).collect()
 }
 
-fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> Option<McpConfig> {
+fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> McpConfig {
     let transport = match (section.has("command"), section.has("url")) {
         (true, true) => {
             section.report("url", "a server has either a command or a url, not both");
@@ -108,13 +108,16 @@ fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> Option<Mcp
     if pool.min > pool.max {
         section.open("pool").report("min", format!("expected at most max, which is {}", pool.max));
     }
-    Some(McpConfig {
+    // Without a transport a problem is already reported. The server is kept, so that references to it cause no further
+    // errors.
+    let transport = transport.unwrap_or_else(|| Transport::Stdio(Launch::default()));
+    McpConfig {
         pool,
         isolation: section.get("isolation", |item| item.one_of(&ISOLATION_NAMES)).unwrap_or_default(),
         timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(60)),
         elicitation: section.get("elicitation", Item::boolean).unwrap_or(true),
-        ..McpConfig::new(name, transport?)
-    })
+        ..McpConfig::new(name, transport)
+    }
 }
 
 /// `[openapi.ID]`
@@ -125,12 +128,12 @@ pub(super) fn documents(
 ) -> BTreeMap<String, DocumentConfig> {
     let document = |name: &str| {
         check_name(documents, name);
-        Some((name.to_owned(), document(&documents.open(name), name, directory, dialer)?))
+        (name.to_owned(), document(&documents.open(name), name, directory, dialer))
     };
-    documents.names().filter_map(document).collect()
+    documents.names().map(document).collect()
 }
 
-fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> Option<DocumentConfig> {
+fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> DocumentConfig {
     let config = OpenApiConfig {
         base_url: section.get("base_url", http_url),
         operations: section.each("operations", text).unwrap_or_else(|| vec!["*".into()]),
@@ -142,23 +145,46 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
     };
     match (section.has("file"), section.has("url")) {
         (true, false) => {
-            let skills = section.get("file", |item| {
-                let text = files::read(&directory.join(item.text()?), MAX_DOCUMENT)?;
-                document_skills(&text, &config, dialer).map_err(|error| error.to_string())
-            });
-            skills.map(DocumentConfig::Read)
+            let read = |item: &Item| files::read(&directory.join(item.text()?), MAX_DOCUMENT);
+            let text = section.get("file", read);
+            if let Some(read) = text.and_then(|text| read_document(section, &text, &config, dialer)) {
+                return read;
+            }
         }
-        (false, true) => {
-            section.get("url", http_url).map(|url| DocumentConfig::Fetched { url, config: Box::new(config) })
-        }
-        (true, true) => {
-            section.report("url", "a document has either a file or a url, not both");
-            None
-        }
+        (false, true) => {}
+        (true, true) => section.report("url", "a document has either a file or a url, not both"),
         (false, false) => {
             section.report("file", "expected where the document is: file = \"…\" or url = \"…\"");
+        }
+    }
+    // Without a valid URL a problem is already reported. The name is kept, so that references to it cause no further
+    // errors.
+    let url = config.document_url.clone().unwrap_or_default();
+    DocumentConfig::Fetched { url, config: Box::new(config) }
+}
+
+fn read_document(
+    section: &Section<'_>,
+    text: &str,
+    config: &OpenApiConfig,
+    dialer: &Dialer,
+) -> Option<DocumentConfig> {
+    match document_skills(text, config, dialer) {
+        Ok(skills) => Some(DocumentConfig::Read(skills)),
+        Err(error) => {
+            report_at_key(section, "file", &error.to_string());
             None
         }
+    }
+}
+
+/// Reports a problem whose text may begin with the key that it is about, which may be one of a table.
+fn report_at_key(section: &Section<'_>, default: &str, problem: &str) {
+    let known = |key: &str| section.has(key.split('.').next().unwrap_or_default());
+    let (key, text) = problem.split_once(": ").filter(|(key, _)| known(key)).unwrap_or((default, problem));
+    match key.split_once('.') {
+        Some((table, name)) => section.open(table).report(name, text),
+        None => section.report(key, text),
     }
 }
 
@@ -213,12 +239,7 @@ pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Opti
             Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash: OnCrash::Retry })
         }
         Err(problem) => {
-            // It begins with the key, which may be one of a table.
-            let (key, text) = problem.split_once(": ").unwrap_or(("url", &problem));
-            match key.split_once('.') {
-                Some((table, name)) => section.open(table).report(name, text),
-                None => section.report(key, text),
-            }
+            report_at_key(section, "url", &problem);
             None
         }
     }

@@ -52,13 +52,15 @@ impl AgentConfig {
     pub(crate) fn registered(&self, backends: &Backends) -> RegisteredAgent {
         if let [SkillSource::Own(skill)] = self.skills.as_slice()
             && let BackendConfig::Builtin(name) = skill.backend
-            && !(self.is_extended(&skill.id) || is_private(&skill.id))
+            && !(self.extended_skills.contains(&skill.id) || is_private(&skill.id))
         {
             return self.single(skill, name);
         }
         let resolved = self.resolve(backends);
         let mut settings = self.settings();
         settings.extensions.extend(self.schemas(&resolved));
+        let extended = resolved.iter().filter(|skill| self.is_extended(skill));
+        settings.extended_skills = extended.map(|skill| skill.on_card.id.clone()).collect();
         let info = self.info(&resolved);
         let run_settings: Vec<_> =
             resolved.iter().map(|skill| (skill.on_card.id.clone(), skill.run_settings())).collect();
@@ -102,12 +104,12 @@ impl AgentConfig {
     }
 
     fn public<'a>(&self, resolved: &'a [ResolvedSkill]) -> impl Iterator<Item = &'a ResolvedSkill> {
-        resolved.iter().filter(|skill| !self.is_extended(&skill.on_card.id))
+        resolved.iter().filter(|skill| !self.is_extended(skill))
     }
 
     /// Who can get the card that shows a skill may use it.
     fn route(&self, skill: ResolvedSkill) -> Route {
-        let restricted = self.is_extended(&skill.on_card.id) && self.extended_card != ExtendedCard::Open;
+        let restricted = self.is_extended(&skill) && self.extended_card != ExtendedCard::Open;
         let route = skill.into_route();
         if restricted { route.for_known_callers() } else { route }
     }
@@ -135,13 +137,14 @@ impl AgentConfig {
     fn resolve(&self, backends: &Backends) -> Vec<ResolvedSkill> {
         let found = self.skills.iter().flat_map(|source| resolve(source, backends)).collect();
         let mut unique = with_unique_ids(found);
-        unique.retain(|skill| self.is_extended(&skill.on_card.id) || self.allows_everyone(skill));
+        unique.retain(|skill| self.is_extended(skill) || self.allows_everyone(skill));
         unique
     }
 
-    /// Whether only the extended card shows a skill.
-    fn is_extended(&self, skill: &str) -> bool {
-        self.extended_skills.iter().any(|one| one == skill)
+    /// Whether only the extended card shows a skill. A tool stays on that card when another server has one of the same
+    /// name and both get other ids.
+    fn is_extended(&self, skill: &ResolvedSkill) -> bool {
+        self.extended_skills.iter().any(|listed| *listed == skill.on_card.id || *listed == skill.own_id)
     }
 
     fn allows_everyone(&self, skill: &ResolvedSkill) -> bool {

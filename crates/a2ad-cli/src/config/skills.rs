@@ -55,12 +55,13 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
     };
     let schema = |key| section.get(key, |item| schema(item, environment.directory)).flatten();
     let (input_schema, output_schema) = (schema("input_schema"), schema("output_schema"));
-    // The problem is already reported. The skill is kept, so that references to it cause no further errors.
-    let backend = backend.unwrap_or(BackendConfig::Builtin(outbound::agents::names()[0]));
-    if matches!(backend, BackendConfig::Builtin(_)) && (input_schema.is_some() || output_schema.is_some()) {
+    let is_builtin = matches!(backend, Some(BackendConfig::Builtin(_)));
+    if is_builtin && (input_schema.is_some() || output_schema.is_some()) {
         let key = if input_schema.is_some() { "input_schema" } else { "output_schema" };
         section.report(key, "a built-in agent has no schemas; remove the key");
     }
+    // The problem is already reported. The skill is kept, so that references to it cause no further errors.
+    let backend = backend.unwrap_or(BackendConfig::Builtin(outbound::agents::names()[0]));
     SkillConfig {
         id: id.into(),
         backend,

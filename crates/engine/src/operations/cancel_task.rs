@@ -27,7 +27,7 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
     for _ in 0..MAX_TRIES {
         let row = load_row(engine, &call, &req.id).await?;
         if cancel_if_open(engine, &row).await? {
-            tell_agent(engine, &call, &row);
+            notify_agent(engine, &call, &row);
             // Updates that the run committed between the read and the cancel belong to the task too.
             let history =
                 call.dialect.includes_history_by_default() || call.task_policy.always_include_history;
@@ -38,12 +38,11 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
     Err(Error::later("the task changes too fast to be canceled; try again"))
 }
 
-/// Notifies the agent of a task that waited for its client. A run is stopped by its cancellation token instead.
-fn tell_agent(engine: &EngineInner, call: &Call, row: &TaskRow) {
+/// Notifies the agent, which may keep something for a task that waits for its client. It is notified of every task,
+/// because a run may have kept it a moment before the task was canceled.
+fn notify_agent(engine: &EngineInner, call: &Call, row: &TaskRow) {
     let catalog = engine.runner.catalog().load();
-    if let Some(registered) = catalog.get(call.scope.tenant(), call.scope.agent())
-        && row.state.is_interrupted()
-    {
+    if let Some(registered) = catalog.get(call.scope.tenant(), call.scope.agent()) {
         registered.agent().abandoned(&call.scope, &PublicIds::of(&engine.ids, row).task);
     }
 }

@@ -7,10 +7,18 @@
 //!
 //! A skill that is only for callers with a credential is neither chosen for others nor shown to them.
 
+use std::{sync::Arc, time::Duration};
+
 use bytes::Bytes;
 use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
-use protocol::{Content, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
+use protocol::{Content, Json, Message, Part, Role, TaskId, json::write::Writer, model::AgentSkill};
 
+/// How long a turn waits whose skill is not known yet: with the delays between attempts, longer than a server may take
+/// to start.
+const STARTING_DELAY: Duration = Duration::from_secs(10);
+/// Up to this product of its size and the number of skills, a data part is compared with the schema of every skill.
+const MAX_COMPARED: usize = 16 << 20;
+const QUESTION: &str = "Which skill do you want?";
 /// The longest list of skills in a question.
 const MAX_LISTED: usize = 50;
 
@@ -99,13 +107,24 @@ impl Router {
         Routes(self.routes.iter().filter(exists).collect())
     }
 
-    /// The outcome of a turn that no route can take now.
+    /// Whether the skill of a turn may become known when its server has started.
+    fn is_starting(&self, routes: &Routes<'_>, requested: Option<&str>) -> bool {
+        let unknown = requested.is_some_and(|skill| routes.find(skill).is_none());
+        (unknown || routes.0.is_empty()) && !self.pending.is_empty()
+    }
+
+    /// Waits for a server that starts. The next attempt has the skills that are known then.
+    async fn wait_for_start(&self, turn: &Turn) -> Outcome {
+        tokio::select! {
+            () = tokio::time::sleep(STARTING_DELAY) => {}
+            () = turn.cancel.cancelled() => {}
+        }
+        Outcome::retry(format!("the skill is not available yet: {} is starting", self.pending.join(", ")))
+    }
+
+    /// The outcome of a turn that no route can take.
     fn unavailable(&self, routes: &Routes<'_>, turn: &Turn, requested: Option<&str>) -> Option<Outcome> {
         let unknown = requested.filter(|skill| routes.find(skill).is_none());
-        if (unknown.is_some() || routes.0.is_empty()) && !self.pending.is_empty() {
-            let text = format!("the skill is not available yet: {} is starting", self.pending.join(", "));
-            return Some(Outcome::retry(text));
-        }
         match (unknown, &self.unknown_skill) {
             (Some(skill), UnknownSkill::Fail) => Some(removed(turn, skill)),
             _ if routes.0.is_empty() => Some(Outcome::reject("this agent has no skill for this caller")),
@@ -137,19 +156,24 @@ impl<'a> Routes<'a> {
             Content::Data(data) => Some(data),
             _ => None,
         })?;
+        if data.as_str().len().saturating_mul(self.0.len()) > MAX_COMPARED {
+            return None;
+        }
         self.only(|route| route.arguments.as_ref().is_some_and(|accepts| accepts(data)))
     }
 
-    /// Matches a text that equals an example of a skill, else by the first word that is a keyword of exactly
-    /// one skill.
+    /// Matches a text that is the id or an example of a skill, else by the first word that is a keyword of exactly one
+    /// skill.
     fn match_text(&self, text: &str) -> Option<&'a Route> {
         let example = |route: &&&Route| route.skill.examples.iter().any(|example| example == text.trim());
         let by_keyword = |word: &str| self.only(|route| route.words.iter().any(|known| known == word));
         let text_in_lower_case = text.to_lowercase();
-        let words =
-            text_in_lower_case.split(|character: char| !(character.is_alphanumeric() || character == '-'));
-        let example = self.0.iter().find(example).copied();
-        example.or_else(|| words.map(by_keyword).find_map(|route| route))
+        let words = text_in_lower_case
+            .split(|character: char| !(character.is_alphanumeric() || "-_".contains(character)));
+        let named = self.find(text.trim());
+        named
+            .or_else(|| self.0.iter().find(example).copied())
+            .or_else(|| words.map(by_keyword).find_map(|route| route))
     }
 
     /// The route for which this holds, if there is exactly one.
@@ -159,7 +183,7 @@ impl<'a> Routes<'a> {
     }
 
     fn ask(&self) -> Outcome {
-        let mut text = String::from("Which skill do you want?");
+        let mut text = String::from(QUESTION);
         for Route { skill, .. } in self.0.iter().take(MAX_LISTED) {
             text += &format!("\n{}: {}", skill.id, skill.description);
             if let Some(example) = skill.examples.first() {
@@ -184,6 +208,9 @@ impl Agent for Router {
         let (before, saved) = turn.saved_bytes().and_then(unpack).unzip();
         let routes = self.routes_of(&turn.scope);
         let requested = turn.skill.as_deref().or(before.as_deref());
+        if self.is_starting(&routes, requested) {
+            return Ok(self.wait_for_start(&turn).await);
+        }
         if let Some(outcome) = self.unavailable(&routes, &turn, requested) {
             return Ok(outcome);
         }
@@ -197,7 +224,11 @@ impl Agent for Router {
         let saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
         let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
         let is_new = !named && saved.is_none();
-        let turn = turn.delegate(saved, format!("{}\n", route.skill.id).as_bytes());
+        let asked = question_answered_by(&turn, &route.skill.id);
+        let mut turn = turn.delegate(saved, format!("{}\n", route.skill.id).as_bytes());
+        if let Some(asked) = asked {
+            turn.message = asked;
+        }
         if is_new {
             turn.record().clear_saved().await?;
         }
@@ -225,6 +256,16 @@ fn removed(turn: &Turn, skill: &str) -> Outcome {
     let text = format!("the agent no longer has the skill {skill}");
     let message = Message { metadata, ..turn.reply(text) };
     Outcome::Failed { message: Some(message), retryable: false }
+}
+
+/// The message that made the router ask, if the message of this turn only names a skill: that is what the skill is for.
+fn question_answered_by(turn: &Turn, skill: &str) -> Option<Arc<Message>> {
+    let (question, before) = turn.history.split_last()?;
+    let is_answer = question.role == Role::Agent && question.text().starts_with(QUESTION);
+    if !is_answer || turn.message.text().trim() != skill {
+        return None;
+    }
+    before.iter().rev().find(|message| message.role == Role::User).cloned().map(Arc::new)
 }
 
 /// Splits a checkpoint into the skill's id and the agent's own part.

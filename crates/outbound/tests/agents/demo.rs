@@ -52,6 +52,10 @@ async fn unclear_message_is_answered_with_the_skill_list() {
     );
     let echoed = server.follow_up(&asked, vec![Part::text("echo this")]).await;
     assert_eq!(echoed.lines, ["artifact echo-result: echo this", "completed"]);
+    // An answer that only names a skill: the skill gets the first message.
+    let asked = server.send_text("good morning").await;
+    let echoed = server.follow_up(&asked, vec![Part::text("echo")]).await;
+    assert_eq!(echoed.lines, ["artifact echo-result: good morning", "completed"]);
 }
 
 #[tokio::test]

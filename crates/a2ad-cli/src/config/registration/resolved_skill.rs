@@ -15,6 +15,8 @@ use crate::backends::Backends;
 
 /// A skill of an agent, ready to run.
 pub(super) struct ResolvedSkill {
+    /// Its id before it got a unique one: lists of the file may name either.
+    pub(super) own_id: String,
     pub(super) on_card: AgentSkill,
     agent: DynAgent,
     /// Where it comes from, for a unique id; `None` for a skill of the file.
@@ -46,6 +48,7 @@ impl Origin {
 impl ResolvedSkill {
     fn of_tool(skill: Skill, origin: Option<Origin>, runs: RunSettings) -> Self {
         Self {
+            own_id: skill.id.clone(),
             is_private: is_private(&skill.id),
             on_card: skill.on_card(),
             agent: DynAgent::new(SkillAgent::new(skill.clone())),
@@ -64,6 +67,7 @@ impl ResolvedSkill {
             ..config.present(main_skill(&info))
         };
         Self {
+            own_id: config.id.clone(),
             on_card,
             agent,
             origin: None,

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use protocol::{Json, Part};
+use protocol::Part;
 use serde::de::IgnoredAny;
 use tokio::time::timeout;
 
 use super::output::{Interrupted, Output};
-use crate::backend::{Call, Reply};
+use crate::backend::{Call, Reply, json_part};
 
 /// Maximum size of data, in bytes; a larger value is text.
 const MAX_VALUE: usize = 1 << 20;
@@ -85,8 +85,8 @@ fn result(output: &[u8]) -> Vec<Part> {
         return Vec::new();
     }
     let text = String::from_utf8_lossy(output);
-    let data = Json::parse(&text).ok().filter(|_| may_become_value(output));
-    vec![data.map_or_else(|| Part::text(text), Part::data)]
+    let is_value = may_become_value(output);
+    vec![json_part(&text).filter(|_| is_value).unwrap_or_else(|| Part::text(text))]
 }
 
 /// Takes everything but the beginning of a character whose end was not read yet. Bytes that are not UTF-8 are replaced.

@@ -20,7 +20,7 @@ use super::{
     retry::retry_after,
     send::Describe,
 };
-use crate::backend::{Call, Failure, Reply};
+use crate::backend::{Call, Failure, Reply, json_part};
 
 /// Maximum size of an error's body that is read.
 const MAX_ERROR: usize = 64 << 10;
@@ -106,7 +106,7 @@ async fn stream(call: &Call<'_>, mut body: BodyReader, mut decoder: Decoder) -> 
 fn json(bytes: &[u8]) -> Reply {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.trim().is_empty() => Reply::Done(Vec::new()),
-        Ok(text) => match decode::json(text) {
+        Ok(text) => match json_part(text) {
             Some(part) => Reply::Done(vec![part]),
             None => Reply::fail("the backend responded with content that is not the JSON it is declared as"),
         },
@@ -126,7 +126,7 @@ fn file(bytes: Vec<u8>, media_type: String, filename: Option<String>) -> Reply {
 fn guess(bytes: Vec<u8>) -> Vec<Part> {
     match String::from_utf8(bytes) {
         Ok(text) if text.is_empty() => Vec::new(),
-        Ok(text) => vec![decode::json(&text).unwrap_or_else(|| Part::text(text))],
+        Ok(text) => vec![json_part(&text).unwrap_or_else(|| Part::text(text))],
         Err(error) => vec![Part::new(Content::Raw(error.into_bytes()))],
     }
 }
@@ -150,7 +150,7 @@ fn headline(head: &Parts, describe: Describe<'_>) -> String {
 /// The headline, and the body as far as it is readable.
 async fn error(status: StatusCode, headline: String, media_type: &MediaType, body: &mut BodyReader) -> Reply {
     let text = body.start(MAX_ERROR).await;
-    let data = (media_type.kind() == Kind::Json).then(|| decode::json(&text)).flatten();
+    let data = (media_type.kind() == Kind::Json).then(|| json_part(&text)).flatten();
     let is_readable = !text.trim().is_empty() && !status.is_redirection() && media_type.kind() != Kind::File;
     let parts = match data {
         Some(data) => vec![Part::text(headline), data],

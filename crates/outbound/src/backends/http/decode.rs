@@ -3,12 +3,9 @@
 //! Nothing is held back longer than needed: an event or a line is returned when it is complete, text as it arrives
 //! except for an incomplete character at the end.
 
-use protocol::{
-    Content, Json, Part,
-    json::{Raw, write::Writer},
-};
+use protocol::{Content, Json, Part, json::write::Writer};
 
-const JSON: &str = "application/json";
+use crate::backend::json_part;
 
 /// Decodes one body.
 pub(super) enum Decoder {
@@ -40,22 +37,11 @@ impl Decoder {
     }
 }
 
-/// A JSON value as a data part, as text if it is larger than a data part may be; `None` if it is not JSON.
-pub(super) fn json(text: &str) -> Option<Part> {
-    match Json::parse(text) {
-        Ok(json) => Some(Part::data(json)),
-        Err(_) if Raw::parse_text(text).is_ok() => {
-            Some(Part { media_type: Some(JSON.into()), ..Part::text(text) })
-        }
-        Err(_) => None,
-    }
-}
-
 /// The data of one event or line: JSON, else text; `None` if there is none.
 fn value(bytes: &[u8]) -> Option<Part> {
     let text = String::from_utf8_lossy(bytes);
     let is_empty = text.trim().is_empty();
-    (!is_empty).then(|| json(&text).unwrap_or_else(|| Part::text(text)))
+    (!is_empty).then(|| json_part(&text).unwrap_or_else(|| Part::text(text)))
 }
 
 /// Splits at LF, CRLF and CR.
@@ -245,9 +231,9 @@ mod tests {
     #[test]
     fn value_that_is_too_large_for_data_stays_text() {
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        let part = json(&deep).unwrap();
+        let part = json_part(&deep).unwrap();
         assert_eq!(part.media_type.as_deref(), Some("application/json"));
         assert_eq!(part.content, Content::Text(deep));
-        assert_eq!(json("{"), None);
+        assert_eq!(json_part("{"), None);
     }
 }

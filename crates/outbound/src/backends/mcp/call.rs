@@ -92,6 +92,7 @@ impl McpTool {
 
     /// Sends the call, again if the server did not receive it or only asks for that.
     async fn send(&self, call: &Call<'_>, mut with: Answers) -> AgentResult<Reply> {
+        let mut was_received = false;
         for round in 1..=MAX_ROUNDS {
             let driven = match self.open(call, with.clone()).await {
                 Ok(Some((open, lease))) => self.drive(call, open, lease).await?,
@@ -100,7 +101,10 @@ impl McpTool {
             };
             match driven {
                 Driven::Ended(reply) => return Ok(reply),
-                Driven::SendAgain(state) => with = Answers { answers: Vec::new(), state: Some(state) },
+                Driven::SendAgain(state) => {
+                    was_received = true;
+                    with = Answers { answers: Vec::new(), state: Some(state) };
+                }
                 Driven::NotSent => {}
             }
             tokio::select! {
@@ -108,7 +112,8 @@ impl McpTool {
                 () = call.cancelled().cancelled() => return Ok(cancelled()),
             }
         }
-        Ok(Reply::retry(format!("the MCP server {} did not accept the call", self.name())))
+        let text = format!("the MCP server {} did not accept the call", self.name());
+        Ok(if was_received { Reply::fail(text) } else { Reply::retry(text) })
     }
 
     /// Waits for a process and sends the call to it; `None` if that has just ended. The error is the reply when nothing
@@ -150,7 +155,7 @@ impl McpTool {
             }
         };
         result.map_err(|unavailable| match unavailable {
-            Unavailable::Auth { challenge } => reply::credentials_for(name, &challenge),
+            Unavailable::Auth { challenge } => reply::credentials_for(name, &challenge, &State::SendAgain),
             Unavailable::Failed => {
                 Reply::retry(format!("the MCP server {name} does not start; try again later"))
             }
@@ -207,7 +212,8 @@ impl McpTool {
                 return Ok(Driven::SendAgain(state));
             }
             Err(CallError::NotSent) => return Ok(Driven::NotSent),
-            Err(CallError::Closed) => self.interrupted(call),
+            // A proxy in front of the server may answer with 503 while the server works on the call.
+            Err(CallError::Closed | CallError::Http { status: 503 }) => self.interrupted(call),
             Err(CallError::Server { code: INVALID_PARAMS, message, data }) => {
                 // The arguments fit the schema that we know, which may be an old one.
                 self.server().refresh_tools();

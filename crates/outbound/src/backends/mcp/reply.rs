@@ -47,12 +47,12 @@ pub(super) fn complete(result: ToolResult) -> Reply {
 fn failed(server: &str, error: CallError) -> Reply {
     match error {
         CallError::Server { code: URL_ELICITATION_REQUIRED, message, data: Some(data) } => {
-            credentials(vec![Part::text(message), Part::data(data)])
+            credentials(vec![Part::text(message), Part::data(data)], &State::SendAgain)
         }
         CallError::Server { message, .. } => Reply::fail(message),
-        CallError::Auth { challenge } => credentials_for(server, &challenge),
+        CallError::Auth { challenge } => credentials_for(server, &challenge, &State::SendAgain),
         // The server has not begun the call.
-        CallError::Http { status: status @ (429 | 503) } => Reply::retry(format!(
+        CallError::Http { status: status @ 429 } => Reply::retry(format!(
             "the MCP server {server} answered with HTTP status {status}; try again later"
         )),
         CallError::Http { status } => {
@@ -67,17 +67,19 @@ fn failed(server: &str, error: CallError) -> Reply {
     }
 }
 
-/// The server requires credentials; the call is sent again afterwards.
-pub(super) fn credentials_for(server: &str, challenge: &str) -> Reply {
+/// The server requires credentials; `kept` is how the call goes on afterwards.
+pub(super) fn credentials_for(server: &str, challenge: &str, kept: &State) -> Reply {
     let mut writer = Writer::new();
     writer.object(|out| out.text("challenge", challenge));
     let text = format!("the MCP server {server} requires credentials; send a message when it accepts them");
-    credentials(vec![Part::text(text), Part::data(written(writer))])
+    credentials(vec![Part::text(text), Part::data(written(writer))], kept)
 }
 
-fn credentials(parts: Vec<Part>) -> Reply {
-    let state = state(&State::SendAgain).expect("it has no fields");
-    Reply::AskForCredentials(backend::Question { parts, state })
+fn credentials(parts: Vec<Part>, kept: &State) -> Reply {
+    match state(kept) {
+        Some(state) => Reply::AskForCredentials(backend::Question { parts, state }),
+        None => Reply::fail("what the call needs later is too large"),
+    }
 }
 
 /// Asks the client. `problem` is what was wrong with its last answer.

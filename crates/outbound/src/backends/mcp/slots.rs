@@ -294,7 +294,9 @@ impl<C: Clone, L> Slots<C, L> {
         if for_calls > 0 && self.slots.len() >= self.pool.max {
             self.make_place();
         }
-        let wanted = for_calls.max(self.min().saturating_sub(self.slots.len()));
+        // Calls do not wait for a server that does not start, so a start of its own shows whether it works again.
+        let probe = usize::from(self.earlier_starts.is_broken() && self.slots.is_empty());
+        let wanted = for_calls.max(self.min().saturating_sub(self.slots.len())).max(probe);
         let wanted = wanted.min(self.pool.max.saturating_sub(self.slots.len()));
         // A server that does not start is tried by one process only.
         if self.earlier_starts.is_failing() { wanted.min(1usize.saturating_sub(starting)) } else { wanted }

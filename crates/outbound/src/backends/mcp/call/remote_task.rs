@@ -16,7 +16,16 @@ use crate::{
     },
 };
 
+/// Minimum time until the next poll after one that did not reach the server.
+const POLL_AGAIN: Duration = Duration::from_secs(1);
+
 impl McpTool {
+    /// Asks for credentials; the next turn follows the same task.
+    fn credentials_for_task(&self, id: String, challenge: &str) -> Reply {
+        let kept = State::Task { id, requests: Vec::new() };
+        reply::credentials_for(self.name(), challenge, &kept)
+    }
+
     /// Answers the questions of a task and follows it further.
     pub(super) async fn answer_task(
         &self,
@@ -32,8 +41,12 @@ impl McpTool {
             answered = lease.endpoint().connection.answer_task(id, answers) => answered,
             () = call.cancelled().cancelled() => return Ok(cancelled()),
         };
-        if let Err(error) = answered {
-            return Ok(reply::reply(self.name(), Err(error)));
+        match answered {
+            Ok(()) => {}
+            Err(CallError::Auth { challenge }) => {
+                return Ok(self.credentials_for_task(id.to_owned(), &challenge));
+            }
+            Err(error) => return Ok(reply::reply(self.name(), Err(error))),
         }
         let task = RemoteTask { id: id.to_owned(), poll_interval: Duration::ZERO };
         self.follow_task(call, task, lease).await
@@ -84,6 +97,11 @@ impl McpTool {
                 Ok(TaskUpdate::Cancelled) => {
                     return Ok(Reply::fail(format!("the MCP server {} has cancelled the task", self.name())));
                 }
+                // The server works on the call, so it is neither failed nor sent again because of one poll.
+                Err(CallError::NotSent | CallError::Http { status: 429 | 503 }) => {
+                    poll_interval = poll_interval.max(POLL_AGAIN);
+                }
+                Err(CallError::Auth { challenge }) => return Ok(self.credentials_for_task(id, &challenge)),
                 Err(CallError::Closed) => return Ok(self.interrupted(call)),
                 Err(error) => return Ok(reply::reply(self.name(), Err(error))),
             }

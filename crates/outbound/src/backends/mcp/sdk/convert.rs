@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
+    backend::json_part,
     backends::mcp::{
         Annotations, Tool,
         messages::{
@@ -82,7 +83,7 @@ pub(super) fn response(result: ServerResult) -> Result<Response, CallError> {
 fn tool_result(result: CallToolResult) -> Result<ToolResult, CallError> {
     let mut parts = Vec::new();
     if let Some(structured) = &result.structured_content {
-        parts.push(Part::data(json(structured)?));
+        parts.extend(json_part(&structured.to_string()));
     }
     for block in result.content {
         match &block {

@@ -8,7 +8,10 @@ use crate::backends::mcp::sdk::ConnectError;
 
 /// Consecutive failures after which calls no longer wait for a start.
 pub(super) const BREAKER: u32 = 5;
-pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(30);
+/// Shorter than the time in which the engine uses up the attempts of a turn, so that a short outage fails no task.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+/// Time between starts of a server that requires credentials, when no call waits for it.
+pub(super) const AUTH_INTERVAL: Duration = Duration::from_secs(30);
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// Minimum time between starts of a server that requires credentials, when calls wait for it.
 const AUTH_RETRY: Duration = Duration::from_secs(1);
@@ -33,7 +36,7 @@ impl Starts {
 
     pub(super) fn failed(&mut self, error: ConnectError, now: Instant, random: u64) {
         let delay = match &error {
-            ConnectError::Auth { .. } => PROBE_INTERVAL,
+            ConnectError::Auth { .. } => AUTH_INTERVAL,
             ConnectError::Failed(_) => {
                 self.failures += 1;
                 backoff(self.failures, random)
@@ -95,7 +98,7 @@ mod tests {
     fn backoff_grows_with_jitter() {
         let millis = |failures, random| backoff(failures, random).as_millis();
         let delays = [1, 2, 3, 4, 5, 9].map(|failures| millis(failures, 0));
-        assert_eq!(delays, [100, 200, 400, 800, 30_000, 30_000]);
+        assert_eq!(delays, [100, 200, 400, 800, 5_000, 5_000]);
         assert_eq!(millis(4, 999), 400);
     }
 }

@@ -3,7 +3,7 @@
 use engine::ScopeParts;
 
 use super::{
-    starts::{BREAKER, PROBE_INTERVAL},
+    starts::{AUTH_INTERVAL, BREAKER},
     *,
 };
 
@@ -165,7 +165,7 @@ async fn server_that_requires_credentials_is_tried_again_for_calls_only() {
     let mut it = Fixture::new(pool(1, 1), Isolation::Shared);
     it.slots.failed(0, ConnectError::Auth { challenge: "Bearer".into() }, it.now, 0);
     it.dispatch();
-    assert_eq!(it.slots.next_wake(it.now), Some(it.now + PROBE_INTERVAL));
+    assert_eq!(it.slots.next_wake(it.now), Some(it.now + AUTH_INTERVAL));
     let mut waiting = it.call("c");
     it.now = it.slots.next_wake(it.now).unwrap();
     it.dispatch();
@@ -187,7 +187,13 @@ async fn process_of_one_call_is_used_once() {
 
 #[tokio::test]
 async fn calls_fail_at_once_after_five_failed_starts_until_a_probe_succeeds() {
-    let mut it = Fixture::new(pool(1, 4), Isolation::Shared);
+    for min in [0, 1] {
+        fail_five_times_and_recover(Fixture::new(pool(min, 4), Isolation::Shared));
+    }
+}
+
+fn fail_five_times_and_recover(mut it: Fixture) {
+    it.slots.tools_are_known();
     let mut waiting = it.call("c");
     for failure in 1..=BREAKER {
         assert_eq!(it.started.len(), failure as usize, "one start at a time");
