@@ -261,7 +261,7 @@ def test_hanging_server_fails_the_call_and_nothing_else(start, everything):
 
 def test_a_server_that_does_not_start_does_not_stop_a2ad(start, time_server):
     server = start(
-        '[mcp.absent]\ncommand = ["/nonexistent/mcp-server"]\n'
+        '[mcp.broken]\ncommand = ["sh", "-c", "exit 3"]\n'
         f'[mcp.clock]\ncommand = {toml_list([time_server, "--local-timezone", "UTC"])}\n'
     )
     assert state(server.send('get_current_time', data({'timezone': 'UTC'}))) == 'completed'
