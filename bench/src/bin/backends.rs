@@ -1,19 +1,21 @@
 //! `backends --a2ad PROGRAM --dir DIR --rounds N --calls N`: what calling a tool through a2ad adds to calling it directly,
 //! as a table in Markdown. `backends mcp` and `backends command` are tools that it starts, also through a2ad.
 //!
-//! In each round every tool is called directly, then through a2ad, one call at a time; a sync of 1.6 KB to the same disk
-//! is measured beside them, because a task of a tool takes two commits.
+//! In each round every tool is called directly, then through a2ad, one call at a time. Beside them are measured a sync of
+//! 1.6 KB to the same disk, because a task of a tool takes two commits, and a bare server, which does nothing but
+//! sync, call the MCP server and sync again: what a call costs that leaves the process and is recorded twice.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use a2ad_bench::args::Args;
-use a2ad_bench::exchange::Exchange;
+use a2ad_bench::exchange::{Exchange, read_message};
 use a2ad_bench::tools;
 use anyhow::{Context, Result, ensure};
 use uuid::Uuid;
@@ -51,6 +53,8 @@ fn main() -> Result<()> {
 /// The medians of one round, in milliseconds.
 struct Round {
     sync: f64,
+    /// The MCP server through the bare server.
+    bare: f64,
     /// By tool: directly, and through a2ad.
     tools: [(f64, f64); 3],
 }
@@ -61,7 +65,8 @@ struct Bench {
     a2ad: Exchange,
     function: Exchange,
     mcp: McpServer,
-    log: File,
+    bare: Exchange,
+    log: SyncedFile,
     _server: Server,
 }
 
@@ -105,19 +110,21 @@ impl Bench {
             a2ad: connect(address)?,
             function: Exchange::open(function)?,
             mcp: McpServer::start(&own)?,
-            log: File::create(folder.join("synced"))?,
+            bare: Exchange::open(bare_server(&own, folder)?)?,
+            log: SyncedFile::create(&folder.join("synced"))?,
             _server: server,
         })
     }
 
     fn round(&mut self, calls: usize) -> Result<Round> {
-        let record = vec![b'r'; SYNCED];
-        let sync = median(calls, || {
-            self.log.write_all(&record)?;
-            Ok(self.log.sync_data()?)
-        })?;
+        let sync = median(calls, || self.log.append())?;
         let own = std::env::current_exe()?;
-        let mcp = (median(calls, || self.mcp.call())?, self.through("mcp", calls)?);
+        let mcp = (median(calls, || self.mcp.call().map(drop))?, self.through("mcp", calls)?);
+        let bare = median(calls, || {
+            let response = self.bare.post("/", ARGUMENTS)?;
+            ensure!(String::from_utf8_lossy(&response).contains("hello"), "another result");
+            Ok(())
+        })?;
         let direct = median(calls, || {
             ensure!(self.function.post("/", ARGUMENTS)? == ARGUMENTS.as_bytes(), "another result");
             Ok(())
@@ -125,7 +132,7 @@ impl Bench {
         let http = (direct, self.through("http", calls)?);
         let calls = calls.div_ceil(COMMAND_SHARE);
         let command = (median(calls, || run_command(&own))?, self.through("command", calls)?);
-        Ok(Round { sync, tools: [mcp, http, command] })
+        Ok(Round { sync, bare, tools: [mcp, http, command] })
     }
 
     fn through(&mut self, skill: &str, calls: usize) -> Result<f64> {
@@ -169,7 +176,7 @@ impl McpServer {
         Ok(Self { _process: Server(process), stdin, stdout })
     }
 
-    fn call(&mut self) -> Result<()> {
+    fn call(&mut self) -> Result<String> {
         let request = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"mcp","arguments":{ARGUMENTS}}}}}"#
         );
@@ -177,7 +184,44 @@ impl McpServer {
         let mut response = String::new();
         self.stdout.read_line(&mut response)?;
         ensure!(response.contains("hello"), "{response}");
-        Ok(())
+        Ok(response)
+    }
+}
+
+/// A file that is synced after each record.
+struct SyncedFile(File);
+
+impl SyncedFile {
+    fn create(path: &Path) -> Result<Self> {
+        Ok(Self(File::create(path)?))
+    }
+
+    fn append(&mut self) -> Result<()> {
+        self.0.write_all(&[b'r'; SYNCED])?;
+        Ok(self.0.sync_data()?)
+    }
+}
+
+/// Starts the bare server; it has one connection.
+fn bare_server(own: &Path, folder: &Path) -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let (tool, log) = (McpServer::start(own)?, SyncedFile::create(&folder.join("bare"))?);
+    // It ends with its connection.
+    thread::spawn(move || serve_bare(listener.accept()?.0, tool, log));
+    Ok(address)
+}
+
+fn serve_bare(mut connection: TcpStream, mut tool: McpServer, mut log: SyncedFile) -> Result<()> {
+    connection.set_nodelay(true)?;
+    let mut reader = BufReader::new(connection.try_clone()?);
+    loop {
+        read_message(&mut reader)?;
+        log.append()?;
+        let result = tool.call()?;
+        log.append()?;
+        let response = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{result}", result.len());
+        connection.write_all(response.as_bytes())?;
     }
 }
 
@@ -207,7 +251,11 @@ fn table(rounds: &[Round]) -> Result<String> {
         values.sort_by(f64::total_cmp);
         (values[values.len() / 2], values[0], values[values.len() - 1])
     };
-    let mut text = format!("A sync takes {:.3} ms.\n\n", middle(&|round| round.sync).0);
+    let mut text = format!(
+        "A sync takes {:.3} ms. A bare server, which syncs, calls the MCP server and syncs again, takes {:.3} ms for a call.\n\n",
+        middle(&|round| round.sync).0,
+        middle(&|round| round.bare).0
+    );
     text += "| tool | directly, ms | through a2ad, ms | added, ms | added beside two syncs, ms |\n|---|--:|--:|--:|--:|\n";
     for (index, tool) in TOOLS.into_iter().enumerate() {
         let (direct, ..) = middle(&|round| round.tools[index].0);
