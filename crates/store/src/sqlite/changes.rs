@@ -12,7 +12,7 @@ use engine::{
     },
 };
 use protocol::{TaskId, TaskState, Timestamp};
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
 use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes, waiting};
 
@@ -33,6 +33,10 @@ pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     insert_task: CachedStatement<'a>,
     insert_segment: CachedStatement<'a>,
+    /// `None` until a change needs it.
+    append_to_task: Option<CachedStatement<'a>>,
+    /// `None` until a change needs it.
+    update_task: Option<CachedStatement<'a>>,
 }
 
 impl<'a> WriteTransaction<'a> {
@@ -43,6 +47,8 @@ impl<'a> WriteTransaction<'a> {
             connection,
             insert_task: connection.prepare_cached(INSERT_TASK)?,
             insert_segment: connection.prepare_cached(insert_segment)?,
+            append_to_task: None,
+            update_task: None,
         })
     }
 
@@ -70,6 +76,19 @@ impl<'a> WriteTransaction<'a> {
         let row = params![segment_key, number(last_seq), &log.segment()[..]];
         self.insert_segment.execute(row).map(drop)
     }
+}
+
+/// The statement in this place, prepared by the first call.
+fn prepared<'s, 'a>(
+    place: &'s mut Option<CachedStatement<'a>>,
+    connection: &'a Connection,
+    sql: &str,
+) -> rusqlite::Result<&'s mut CachedStatement<'a>> {
+    let statement = match place.take() {
+        Some(statement) => statement,
+        None => connection.prepare_cached(sql)?,
+    };
+    Ok(place.insert(statement))
 }
 
 /// Approximate number of bytes a change writes; bounds batches and the queue, and drives checkpoints.
@@ -211,8 +230,8 @@ fn advance_task(
     let effects = advance.effects();
     let appends_only = advance.status.is_none() && advance.visibility.is_none() && !advance.progress;
     let updated = match advance.step {
-        Step::Report { .. } if appends_only => append_to_row(connection, cache, advance, &effects)?,
-        _ => update_row(connection, cache, advance, &effects)?,
+        Step::Report { .. } if appends_only => append_to_row(transaction, cache, advance, &effects)?,
+        _ => update_row(transaction, cache, advance, &effects)?,
     };
     let Some(updated) = updated else { return rejection(connection, advance) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
@@ -231,6 +250,47 @@ fn advance_task(
     let size = counted(updated.size, updated.progress_size);
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
 }
+
+// The parameters of both updates are bound by position, in the order of their first use: names would be looked up for
+// every row. With `OR FAIL` SQLite keeps no copy of the pages that a statement changes. A statement that violates a
+// constraint cannot be undone then, and needs not be: any error of the writer ends the process.
+
+/// [`append_to_row`].
+const APPEND_TO_TASK: &str = "UPDATE OR FAIL tasks SET
+         last_seq = last_seq + :entries,
+         size = size + :bytes,
+         tail = tail + :segments,
+         progress_size = progress_size + :progress_size
+     WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
+       AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
+       AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
+     RETURNING last_seq, fence, attempt, size, tail, state, progress_size";
+
+/// [`update_row`].
+const UPDATE_TASK: &str = "UPDATE OR FAIL tasks SET
+         last_seq = last_seq + :entries,
+         size = size + :bytes,
+         tail = tail + :segments,
+         progress_size = progress_size + :progress_size,
+         deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
+         state = coalesce(:state, state),
+         status_at = coalesce(:status_at, status_at),
+         skill = coalesce(skill, :skill),
+         visible = coalesce(:visible, visible),
+         turn = turn + :turn_step,
+         fence = fence + :fence_step,
+         attempt = attempt * :attempt_keep + :attempt_add,
+         deaths = deaths * :attempt_keep,
+         crashes = crashes * NOT :begins_turn,
+         probation = CASE WHEN :ends_probation THEN iif(:repeats AND probation = 2, 2, 0)
+                          WHEN :probation THEN max(probation, 1) ELSE probation END,
+         unanswered = unanswered * :unanswered_keep + :unanswered_add,
+         boot = CASE WHEN :works THEN :boot ELSE boot END,
+         next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
+     WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
+       AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
+       AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
+     RETURNING last_seq, fence, attempt, size, tail, state, progress_size";
 
 /// Columns of the row after an update.
 struct Updated {
@@ -260,46 +320,36 @@ impl Updated {
 
 /// Appends to the log only. Updates no indexed column, which is cheaper than [`update_row`].
 fn append_to_row(
-    connection: &Connection,
+    transaction: &mut WriteTransaction<'_>,
     cache: &WriterCache,
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
-    connection
-        .prepare_cached(
-            "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments,
-                 progress_size = progress_size + :progress_size
-             WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-               AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state, progress_size",
-        )?
-        .query_row(
-            named_params! {
-                ":n": advance.no.0,
-                ":entries": number(advance.log.len()),
-                ":bytes": bytes(&advance.log),
-                ":progress_size": advance.progress_size.cast_signed(),
-                ":segments": !advance.log.is_empty(),
-                ":states": effects.from.0,
-                ":fence": effects.fence,
-                ":max_unanswered": effects.max_unanswered,
-                ":held": effects.held,
-                ":me": cache.boot,
-                ":due": effects.due,
-                ":max_seq": number(row_limits::max_seq(advance.step)),
-            },
-            Updated::read,
-        )
-        .optional()
+    let row = params![
+        number(advance.log.len()),
+        bytes(&advance.log),
+        !advance.log.is_empty(),
+        advance.progress_size.cast_signed(),
+        advance.no.0,
+        effects.from.0,
+        effects.fence,
+        effects.held,
+        cache.boot,
+        effects.due,
+        effects.max_unanswered,
+        number(row_limits::max_seq(advance.step)),
+    ];
+    let statement = prepared(&mut transaction.append_to_task, transaction.connection, APPEND_TO_TASK)?;
+    statement.query_row(row, Updated::read).optional()
 }
 
 fn update_row(
-    connection: &Connection,
+    transaction: &mut WriteTransaction<'_>,
     cache: &mut WriterCache,
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
+    let connection = transaction.connection;
     let before = counted_task(connection, advance.no.0)?;
     let (holder, next_run_at) = effects.work.map_or((0, None), |work| work_columns(work, cache.boot));
     let (attempt_keep, attempt_add) = counter_factors(effects.attempts);
@@ -310,68 +360,40 @@ fn update_row(
     let ends_probation = stops_holding || effects.probation == Some(false);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
-    let updated = connection
-        .prepare_cached(
-            "UPDATE tasks SET
-                 last_seq = last_seq + :entries,
-                 size = size + :bytes,
-                 tail = tail + :segments,
-                 progress_size = progress_size + :progress_size,
-                 deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
-                 state = coalesce(:state, state),
-                 status_at = coalesce(:status_at, status_at),
-                 skill = coalesce(skill, :skill),
-                 visible = coalesce(:visible, visible),
-                 turn = turn + :turn_step,
-                 fence = fence + :fence_step,
-                 attempt = attempt * :attempt_keep + :attempt_add,
-                 deaths = deaths * :attempt_keep,
-                 crashes = crashes * NOT :begins_turn,
-                 probation = CASE WHEN :ends_probation THEN iif(:repeats AND probation = 2, 2, 0) WHEN :probation THEN max(probation, 1) ELSE probation END,
-                 unanswered = unanswered * :unanswered_keep + :unanswered_add,
-                 boot = CASE WHEN :works THEN :boot ELSE boot END,
-                 next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
-             WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-               AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state, progress_size",
-        )?
-        .query_row(
-            named_params! {
-                ":n": advance.no.0,
-                ":entries": number(advance.log.len()),
-                ":bytes": bytes(&advance.log),
-                ":progress_size": advance.progress_size.cast_signed(),
-                ":segments": !advance.log.is_empty(),
-                ":state": state.map(TaskState::number),
-                ":status_at": status_at,
-                ":visible": advance.visibility.map(|visibility| visibility.number()),
-                ":skill": advance.skill,
-                ":turn_step": effects.turn_step,
-                ":deadline": advance.deadline.map(Timestamp::as_millis),
-                ":begins_turn": effects.begins_turn,
-                ":probation": effects.probation == Some(true),
-                ":ends_probation": ends_probation,
-                ":repeats": repeats,
-                ":fence_step": effects.fence_step,
-                ":attempt_keep": attempt_keep,
-                ":attempt_add": attempt_add,
-                ":unanswered_keep": unanswered_keep,
-                ":unanswered_add": unanswered_add,
-                ":works": effects.work.is_some(),
-                ":boot": holder,
-                ":next_run_at": next_run_at,
-                ":states": effects.from.0,
-                ":fence": effects.fence,
-                ":max_unanswered": effects.max_unanswered,
-                ":held": effects.held,
-                ":me": cache.boot,
-                ":due": effects.due,
-                ":max_seq": number(row_limits::max_seq(advance.step)),
-            },
-            Updated::read,
-        )
-        .optional()?;
+    let row = params![
+        number(advance.log.len()),
+        bytes(&advance.log),
+        !advance.log.is_empty(),
+        advance.progress_size.cast_signed(),
+        effects.turn_step,
+        advance.deadline.map(Timestamp::as_millis),
+        state.map(TaskState::number),
+        status_at,
+        advance.skill,
+        advance.visibility.map(|visibility| visibility.number()),
+        effects.fence_step,
+        attempt_keep,
+        attempt_add,
+        effects.begins_turn,
+        ends_probation,
+        repeats,
+        effects.probation == Some(true),
+        unanswered_keep,
+        unanswered_add,
+        effects.work.is_some(),
+        holder,
+        next_run_at,
+        advance.no.0,
+        effects.from.0,
+        effects.fence,
+        effects.held,
+        cache.boot,
+        effects.due,
+        effects.max_unanswered,
+        number(row_limits::max_seq(advance.step)),
+    ];
+    let statement = prepared(&mut transaction.update_task, connection, UPDATE_TASK)?;
+    let updated = statement.query_row(row, Updated::read).optional()?;
     if updated.is_some()
         && let Some(was) = before
     {
