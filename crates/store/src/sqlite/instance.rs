@@ -16,7 +16,8 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use engine::Clock;
@@ -37,6 +38,10 @@ use crate::{
     process::{self, Process, up},
 };
 
+/// How long a lock may be held by nobody who describes itself. A child process has its parent's files until it executes
+/// its own program, so the files of a server that has just ended may still be locked by what it was starting.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// The end of the lock file's name.
 const LOCK: &str = ".lock";
 /// How every description begins, of whatever version it is.
@@ -131,6 +136,16 @@ impl InstanceLock {
     /// Acquires the lock, unless another process holds it. A database that is absent is created, empty, for
     /// [`Access::Write`].
     pub(super) fn acquire(path: &StorePath, access: Access, state: InstanceState) -> Result<Self, OpenError> {
+        let end = Instant::now() + RELEASE_TIMEOUT;
+        loop {
+            match Self::try_acquire(path, access, state) {
+                Err(OpenError::Locked { .. }) if Instant::now() < end => thread::park_timeout(RETRY_INTERVAL),
+                result => return result,
+            }
+        }
+    }
+
+    fn try_acquire(path: &StorePath, access: Access, state: InstanceState) -> Result<Self, OpenError> {
         let lock_file = LockFile::acquire(path, access, state)?;
         let database = FileLock::acquire(&path.real, access).map_err(|error| lock_error(path, error))?;
         Ok(Self { database, lock_file })
