@@ -80,6 +80,23 @@ async fn tools_with_the_same_name_are_named_after_their_servers() {
     assert!(format!("{task:?}").contains(r#""tool":"search""#), "{task:?}");
 }
 
+/// The second server makes both tools named `search` get other ids; neither is shown to everybody.
+#[tokio::test(flavor = "multi_thread")]
+async fn extended_skill_that_gets_another_id_is_not_on_the_public_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = mcp("one", &["search", "only"])
+        + &mcp("two", &["search"])
+        + "[agents.main]\nskills = [\"mcp:one/*\", \"mcp:two/*\"]\nextended_card = \"protected\"\nextended_skills = [\"search\"]\n";
+    let server = serve(folder.path(), &config).await;
+    assert_eq!(ids(&card(&server).await), ["only"]);
+    let message = Message::new("m", Role::User, vec![Part::text("x")]);
+    for skill in ["search", "one__search", "two__search"] {
+        let send = SendMessage { skill: Some(skill.into()), ..SendMessage::new(message.clone()) };
+        let error = within(client(&server).send(send)).await.unwrap_err().to_string();
+        assert!(error.contains("expected one of only"), "{error}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn thousand_tools_are_skills_with_their_schemas() {
     let folder = tempfile::tempdir().unwrap();

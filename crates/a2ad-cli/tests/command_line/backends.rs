@@ -1,6 +1,6 @@
 //! `a2ad add` and `a2ad try`: backends are put into the configuration file, and skills run without a server.
 
-use std::path::Path;
+use std::{fs::Permissions, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::{CommandOutput, a2ad, finish};
 
@@ -25,6 +25,7 @@ async fn added_command_can_be_tried_and_the_rest_of_the_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("a2ad.toml"), BEFORE).unwrap();
+    std::fs::set_permissions(folder.join("a2ad.toml"), Permissions::from_mode(0o640)).unwrap();
     let command = ["--", "sh", "-c", "tr a-z A-Z"];
     let added =
         run(folder, &[&["add", "command", "shout", "--description", "Shouts"], &command[..]].concat()).await;
@@ -32,6 +33,8 @@ async fn added_command_can_be_tried_and_the_rest_of_the_file_stays() {
     assert!(added.err.contains("added [skills.shout]") && added.err.contains("agent main"), "{}", added.err);
     let text = file(folder);
     assert!(text.starts_with(BEFORE) && text.contains("[skills.shout]\n"), "{text}");
+    let mode = std::fs::metadata(folder.join("a2ad.toml")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
 
     let tried = run(folder, &["try", "shout", "hello"]).await;
     assert!(tried.code == 0 && tried.out.contains("HELLO"), "{}{}", tried.out, tried.err);
