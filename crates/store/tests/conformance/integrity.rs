@@ -25,8 +25,25 @@ async fn write(store: &dyn Store) {
     accepted(store, |task| task.log = log).await;
 }
 
+/// The bound is 24 MiB and what is written until the log is reset; 120 MiB are written.
+const MAX_LOG: u64 = 64 << 20;
+/// Beside other tests the thread that resets the log may get too little time. A check that prevents it does so always.
+const TRIES: usize = 5;
+
 #[tokio::test]
 async fn log_stays_short_during_an_integrity_check() {
+    let mut lengths = Vec::new();
+    while lengths.len() < TRIES {
+        match longest_log().await {
+            0..MAX_LOG => return,
+            longest => lengths.push(longest),
+        }
+    }
+    panic!("{lengths:?}");
+}
+
+/// The longest log while a store is written and checked.
+async fn longest_log() -> u64 {
     let database = Sqlite::new();
     drop(database.open());
     fill(&database);
@@ -37,8 +54,7 @@ async fn log_stays_short_during_an_integrity_check() {
         write(&*store).await;
         longest = longest.max(fs::metadata(&wal).map_or(0, |file| file.len()));
     }
-    // The bound is 24 MiB and what is written until the log is reset; 120 MiB are written.
-    assert!(longest < 64 << 20, "{longest}");
     let damage = tokio::time::timeout(Duration::from_millis(10), store.damaged()).await;
     assert!(damage.is_err(), "{damage:?}");
+    longest
 }
