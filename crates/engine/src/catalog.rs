@@ -8,9 +8,10 @@ mod card_cache;
 mod profile;
 mod run_policy;
 mod settings;
+mod skill_schemas;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt::{self, Debug, Formatter},
     sync::{
         Arc,
@@ -26,6 +27,7 @@ pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use run_policy::{RunPolicy, RunSettings};
 pub use settings::{AgentSettings, ExtendedCard};
+pub use skill_schemas::SkillSchemas;
 
 use crate::{
     agent::{Agent as _, DynAgent},
@@ -50,6 +52,10 @@ pub struct RegisteredAgent {
     run_settings: RunSettings,
     /// By skill id.
     skill_settings: BTreeMap<String, RunSettings>,
+    /// The index of each skill in the list of skills, by id.
+    skill_indexes: HashMap<String, usize>,
+    /// By skill id.
+    skill_schemas: HashMap<String, SkillSchemas>,
     cards: CardCache,
     /// Every call without a credential has it; set when the agent joins a catalog.
     anonymous_scope: Scope,
@@ -79,6 +85,8 @@ impl RegisteredAgent {
     pub fn new(info: AgentInfo, agent: DynAgent) -> Self {
         Self {
             anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
+            skill_indexes: skill_indexes(&info.skills),
+            skill_schemas: HashMap::new(),
             info,
             agent,
             dedupe: Dedupe::default(),
@@ -118,6 +126,13 @@ impl RegisteredAgent {
     #[must_use]
     pub fn with_skill_settings(mut self, skill: impl Into<String>, settings: RunSettings) -> Self {
         self.skill_settings.insert(skill.into(), settings);
+        self
+    }
+
+    /// The schemas of one skill.
+    #[must_use]
+    pub fn with_skill_schemas(mut self, skill: impl Into<String>, schemas: SkillSchemas) -> Self {
+        self.skill_schemas.insert(skill.into(), schemas);
         self
     }
 
@@ -175,6 +190,21 @@ impl RegisteredAgent {
         self.info.skills.iter().filter(|skill| self.settings.offers_skill(&skill.id, caller))
     }
 
+    /// The skill with this id, whoever may use it.
+    pub fn skill(&self, id: &str) -> Option<&AgentSkill> {
+        self.skill_indexes.get(id).map(|index| &self.info.skills[*index])
+    }
+
+    /// The skill with this id, if it exists for a caller.
+    pub fn skill_for(&self, id: &str, caller: &Scope) -> Option<&AgentSkill> {
+        self.skill(id).filter(|_| self.settings.offers_skill(id, caller))
+    }
+
+    /// The schemas of a skill; `None` if it has none.
+    pub fn skill_schemas(&self, id: &str) -> Option<&SkillSchemas> {
+        self.skill_schemas.get(id)
+    }
+
     /// The implementation.
     pub fn agent(&self) -> &DynAgent {
         &self.agent
@@ -184,6 +214,12 @@ impl RegisteredAgent {
     pub fn cards(&self) -> &CardCache {
         &self.cards
     }
+}
+
+/// The first skill with an id is the one that counts.
+fn skill_indexes(skills: &[AgentSkill]) -> HashMap<String, usize> {
+    let reversed = skills.iter().enumerate().rev();
+    reversed.map(|(index, skill)| (skill.id.clone(), index)).collect()
 }
 
 impl Debug for RegisteredAgent {

@@ -14,6 +14,7 @@ use crate::{
     log::Seq,
     memory::{MemoryBudget, Reservation},
     operations,
+    origin::Origin,
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
@@ -47,9 +48,11 @@ pub struct Call {
     pub idempotency_key: Option<String>,
     /// Where to resume the task's event stream.
     pub resume: Option<Resume>,
-    /// The caller's protocol generation; it decides which transitions are allowed and which replies are
+    /// The endpoint and the caller's protocol generation; they decide which transitions are allowed and which replies are
     /// possible.
-    pub dialect: Dialect,
+    pub origin: Origin,
+    /// How long a blocking send waits for the outcome at most, if that is less than the limit of the server.
+    pub wait: Option<Duration>,
     /// Settings of the endpoint's compatibility profile that affect tasks.
     pub task_policy: TaskPolicy,
     /// The call's memory reservation; `None` when memory is not limited.
@@ -80,17 +83,23 @@ pub enum Resume {
 }
 
 impl Call {
-    /// A call without options, in the default dialect.
+    /// A call without options, over A2A in the default dialect.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
             idempotency_key: None,
             resume: None,
-            dialect: Dialect::default(),
+            origin: Origin::default(),
+            wait: None,
             task_policy: TaskPolicy::default(),
             memory: None,
             agent: None,
         }
+    }
+
+    /// The dialect whose rules for tasks apply.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.origin.dialect()
     }
 
     /// Charges tasks that were read to the call's reservation, by the size of their logs.
@@ -142,8 +151,8 @@ impl Engine {
         operations::dispatch(&self.0, call, operation).await
     }
 
-    /// The dialect that created a task, if the task is visible to the caller.
-    pub async fn origin(&self, scope: &Scope, id: &TaskId) -> Result<Option<Dialect>> {
+    /// Through which endpoint and in which dialect a task was created, if the task is visible to the caller.
+    pub async fn origin(&self, scope: &Scope, id: &TaskId) -> Result<Option<Origin>> {
         let row = self.0.store.row(scope, self.0.lookup(id)).await?;
         Ok(row.filter(|row| row.visibility == Visibility::Visible).map(|row| row.origin))
     }

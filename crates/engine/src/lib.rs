@@ -21,6 +21,7 @@ pub mod ids;
 pub mod log;
 mod memory;
 mod operations;
+mod origin;
 mod retention;
 mod runner;
 mod scope;
@@ -36,6 +37,7 @@ pub use agent::{
 pub use catalog::{
     AgentInfo, AgentSettings, AuthForm, CardCache, CardDocument, CardForm, CardKey, Catalog, CurrentCatalog,
     DEFAULT_TENANT, ExtendedCard, FailedReply, Profile, RegisteredAgent, ReplyForm, RunPolicy, RunSettings,
+    SkillSchemas,
 };
 pub use clock::Clock;
 pub use context::Conversation;
@@ -44,6 +46,7 @@ pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
 pub use memory::{MemoryBudget, Reservation};
+pub use origin::Origin;
 pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};
 pub use scope::{Scope, ScopeParts};

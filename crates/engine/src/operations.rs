@@ -8,7 +8,10 @@ mod send_message;
 mod submit;
 mod subscribe_to_task;
 
-use protocol::{ErrorKind, Json, Operation, Task};
+use protocol::{
+    ErrorKind, Json, Operation, Task,
+    json::read::{Node, Path},
+};
 
 use crate::{
     engine::{Call, CallResponse, EngineInner},
@@ -60,15 +63,28 @@ fn show_place(engine: &EngineInner, no: TaskNo, task: &mut Task) {
         return;
     }
     if let Some(place) = engine.runner.place(no) {
-        let queued = Json::parse(&format!(r#"{{"a2ad":{{"queued":{place}}}}}"#)).expect("this is JSON");
-        add_metadata(task, queued);
+        add_own_metadata(task, &format!(r#"{{"queued":{place}}}"#));
     }
+}
+
+/// Adds members of a JSON object to `metadata.a2ad` of a task that is shown to a caller.
+fn add_own_metadata(task: &mut Task, members: &str) {
+    let parse = |text: &str| Json::parse(text).expect("this is JSON");
+    let members = parse(members);
+    let own = task.metadata.as_ref().and_then(own_metadata);
+    let own = own.and_then(|own| Json::merge_objects(&own, &members)).unwrap_or(members);
+    add_metadata(task, parse(&format!(r#"{{"a2ad":{}}}"#, own.as_str())));
 }
 
 /// Adds to the metadata of a task that is shown to a caller.
 fn add_metadata(task: &mut Task, more: Json) {
     let merged = task.metadata.as_ref().and_then(|metadata| Json::merge_objects(metadata, &more));
     task.metadata = Some(merged.unwrap_or(more));
+}
+
+fn own_metadata(metadata: &Json) -> Option<Json> {
+    let object = Node::new(metadata.as_raw(), &Path::Root).object().ok()?;
+    object.maybe("a2ad", |node| Ok(node.text().to_owned())).ok()?.and_then(|text| Json::parse(&text).ok())
 }
 
 /// Keeps the newest `length` messages of a task's history; all of them for `None`.

@@ -1,4 +1,4 @@
-//! The access log: one entry per call, with method, agent, dialect, result and duration.
+//! The access log: one entry per call, with binding, method, agent, dialect, result and duration.
 //!
 //! Entries are of level `info` and target `a2ad::call`, so that they can be switched on and off separately. When they
 //! are off, a call only checks a flag. Content and metadata sent by a caller are never logged. The entry of a stream is
@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use engine::{CallResponse, log::Kind};
+use engine::{CallResponse, Origin, log::Kind};
 use protocol::{
     Dialect, Error, Event, Operation, Reply, Task,
     dialect::{MethodFamily, of_method, v03},
@@ -23,8 +23,10 @@ pub(crate) struct CallEntry(Option<Box<Fields>>);
 struct Fields {
     started: Instant,
     request_id: u64,
+    binding: &'static str,
     agent: String,
     method: String,
+    /// The dialect, or the name of a binding that has none.
     dialect: &'static str,
     task: Option<String>,
     state: Option<&'static str>,
@@ -33,13 +35,14 @@ struct Fields {
 
 impl CallEntry {
     /// Begins the entry of a call. The agent is logged only if it exists.
-    pub(crate) fn begin(request_id: u64, endpoint: &Endpoint) -> Self {
+    pub(crate) fn begin(request_id: u64, binding: &'static str, endpoint: &Endpoint) -> Self {
         if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
             return Self(None);
         }
         Self(Some(Box::new(Fields {
             started: Instant::now(),
             request_id,
+            binding,
             agent: known_agent(endpoint),
             method: "unknown".to_owned(),
             dialect: "unknown",
@@ -73,10 +76,10 @@ impl CallEntry {
         fields.agent = known_agent(endpoint);
     }
 
-    /// Sets the task that the operation names, and the dialect.
-    pub(crate) fn set_operation(&mut self, operation: &Operation, dialect: Dialect) {
+    /// Sets the task that the operation names, and the origin of the call.
+    pub(crate) fn set_operation(&mut self, operation: &Operation, origin: Origin) {
         let Some(fields) = &mut self.0 else { return };
-        fields.dialect = dialect.label();
+        fields.dialect = origin.label();
         let task = match operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
                 req.message.task_id.as_ref()
@@ -106,10 +109,10 @@ impl CallEntry {
     }
 
     /// Turns this into the entry of a stream, which is updated with every event sent.
-    pub(crate) fn into_stream(mut self, dialect: Dialect) -> StreamEntry {
+    pub(crate) fn into_stream(mut self, origin: Origin) -> StreamEntry {
         let mut fields = self.0.take();
         if let Some(fields) = &mut fields {
-            fields.dialect = dialect.label();
+            fields.dialect = origin.label();
         }
         StreamEntry(fields)
     }
@@ -121,10 +124,10 @@ impl CallEntry {
         fields.write();
     }
 
-    /// Writes the entry of a call of the plain text binding, which has no dialect.
-    pub(crate) fn finish_text(mut self) {
+    /// Writes the entry of a call of a binding that has no dialect, but this name.
+    pub(crate) fn finish_without_dialect(mut self, name: &'static str) {
         let Some(mut fields) = self.0.take() else { return };
-        fields.dialect = "text";
+        fields.dialect = name;
         fields.write();
     }
 }
@@ -174,6 +177,7 @@ impl Fields {
         let duration_ms = self.started.elapsed().as_micros() as f64 / 1_000.0;
         tracing::info!(
             target: "a2ad::call",
+            binding = self.binding,
             method = self.method,
             agent = self.agent,
             dialect = self.dialect,

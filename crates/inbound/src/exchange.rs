@@ -5,11 +5,11 @@
 //! decodes the body, passes the operation to [`Exchange::run`], and encodes the result. Beside it, only
 //! [`Exchange::task_origin`] asks the engine.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Call, CallResponse, Catalog, DEFAULT_TENANT, Reservation, Resume, Scope};
+use engine::{Call, CallResponse, Catalog, DEFAULT_TENANT, Origin, Reservation, Resume, Scope};
 use http::{HeaderMap, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, Timestamp, Violation, dialect::v1,
@@ -57,6 +57,8 @@ pub(crate) struct Exchange {
     /// Memory reserved for the request, its call and its response.
     pub(crate) memory: Arc<Reservation>,
     pub(crate) log_entry: CallEntry,
+    /// How long a send waits for the outcome at most, if the binding lets its callers choose that.
+    pub(crate) wait: Option<Duration>,
     peer: Option<IpAddr>,
     identity: Identity,
     catalog: Arc<Catalog>,
@@ -91,7 +93,11 @@ impl Exchange {
         server.counters.count(number);
         let request_id = fastrand::u64(..);
         let is_call = row.access == Access::Caller && problem.is_none();
-        let log_entry = if is_call { CallEntry::begin(request_id, &endpoint) } else { CallEntry::off() };
+        let log_entry = if is_call {
+            CallEntry::begin(request_id, row.handler.label(), &endpoint)
+        } else {
+            CallEntry::off()
+        };
         let span = tracing::debug_span!(
             target: "a2ad::request",
             "request",
@@ -113,6 +119,7 @@ impl Exchange {
             request_id,
             span,
             log_entry,
+            wait: None,
             peer,
             catalog,
             rest_at,
@@ -164,7 +171,7 @@ impl Exchange {
             Ok(Operation::GetExtendedCard(_)) => {
                 self.card().map(|card| CallResponse::Reply(Reply::Card(Box::new(card.extended()))))
             }
-            Ok(operation) => match self.call(dialect) {
+            Ok(operation) => match self.call(self.call_origin(dialect)) {
                 Ok(call) => {
                     let answered = self.server.engine.call(call, operation).await;
                     answered.map_err(|error| respond::to_caller_error(error, self.request_id))
@@ -179,7 +186,7 @@ impl Exchange {
     fn check(&mut self, request: DecodedRequest) -> Result<Operation, Error> {
         let DecodedRequest { kind, dialect, operation } = request;
         if let Ok(operation) = &operation {
-            self.log_entry.set_operation(operation, dialect);
+            self.log_entry.set_operation(operation, self.call_origin(dialect));
         }
         self.authorize()?;
         admit::check_operation(&self.endpoint, kind)?;
@@ -201,7 +208,7 @@ impl Exchange {
     }
 
     /// The call of the engine, with the idempotency key and the last event id from the headers.
-    fn call(&self, dialect: Dialect) -> Result<Call, Error> {
+    fn call(&self, origin: Origin) -> Result<Call, Error> {
         self.memory.reserve(CALL_BYTES)?;
         // Not looked up again by the engine: another catalog may be in use by now.
         let agent = self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))?;
@@ -218,7 +225,8 @@ impl Exchange {
         Ok(Call {
             idempotency_key: idempotency_key.map(str::to_owned),
             resume,
-            dialect,
+            origin,
+            wait: self.wait,
             task_policy: self.endpoint.profile().task_policy,
             memory: Some(Arc::clone(&self.memory)),
             agent: Some(Arc::clone(agent)),
@@ -226,7 +234,24 @@ impl Exchange {
         })
     }
 
-    fn scope(&self) -> Scope {
+    /// The origin of a call, which depends on the route.
+    fn call_origin(&self, dialect: Dialect) -> Origin {
+        match self.row.handler {
+            Handler::JsonRpc(_)
+            | Handler::Rest
+            | Handler::Text
+            | Handler::Grpc(_)
+            | Handler::Card(_)
+            | Handler::ExtendedCard
+            | Handler::HomePage
+            | Handler::Liveness
+            | Handler::Readiness
+            | Handler::Nothing => Origin::A2a(dialect),
+        }
+    }
+
+    /// The caller with the agent: the owner of its tasks.
+    pub(crate) fn scope(&self) -> Scope {
         match self.endpoint.registered() {
             Some(registered) if self.identity.is_anonymous() => registered.anonymous_scope().clone(),
             _ => self.identity.scope(self.tenant, self.endpoint.agent()),
@@ -236,7 +261,8 @@ impl Exchange {
     /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.
     pub(crate) async fn task_origin(&self, kind: OperationKind, task: &TaskId) -> Option<Dialect> {
         self.authorize().and_then(|()| admit::check_operation(&self.endpoint, kind)).ok()?;
-        self.server.engine.origin(&self.scope(), task).await.unwrap_or_default()
+        let origin = self.server.engine.origin(&self.scope(), task).await.unwrap_or_default();
+        origin.map(Origin::dialect)
     }
 
     /// A builder for the agent's card, with URLs that match the address of the request.

@@ -54,7 +54,7 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
         Handler::Grpc(service) => return grpc::refuse(exchange, service, status, error),
         Handler::Text if status.is_none() => {
             let response = text::error_response(&exchange, &error);
-            exchange.log_entry.finish_text();
+            exchange.log_entry.finish_without_dialect("text");
             return response;
         }
         _ => in_json(exchange, refusal, status, &error),

@@ -157,7 +157,7 @@ pub(crate) fn respond(
         CallResponse::Stream(stream) => sse::respond(
             stream,
             format,
-            log_entry.into_stream(format.dialect),
+            log_entry.into_stream(format.dialect.into()),
             request_id,
             server_state,
             memory,

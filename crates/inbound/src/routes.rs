@@ -499,7 +499,7 @@ impl Methods {
 }
 
 impl Handler {
-    fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::JsonRpc(_) => "JSON-RPC",
             Self::Rest => "HTTP+JSON",

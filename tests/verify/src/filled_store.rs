@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use engine::{
-    Clock, Feed, Scope, Store,
+    Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
     store::{Accept, Change, JournalChange, MessageKey, NewContext, Visibility, WorkState},
     task::PublicIds,
 };
-use protocol::{Dialect, TaskState, Timestamp};
+use protocol::{TaskState, Timestamp};
 use store::{Sqlite, SqliteOptions};
 
 /// Changes queued before the first is awaited.
@@ -45,7 +45,7 @@ pub(crate) async fn fill(
                     scope,
                     client_id: None,
                     skill: None,
-                    origin: Dialect::V1,
+                    origin: Origin::default(),
                     context: NewContext::Own,
                     log: log.clone(),
                     state: TaskState::Completed,

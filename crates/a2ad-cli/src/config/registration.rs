@@ -3,7 +3,9 @@
 
 mod resolved_skill;
 
-use engine::{AgentInfo, Catalog, DynAgent, ExtendedCard, OnCrash, RegisteredAgent, RunSettings};
+use engine::{
+    AgentInfo, Catalog, DynAgent, ExtendedCard, OnCrash, RegisteredAgent, RunSettings, SkillSchemas,
+};
 use outbound::{
     agents::{Route, Router},
     skill::schemas_extension,
@@ -64,13 +66,15 @@ impl AgentConfig {
         let info = self.info(&resolved);
         let run_settings: Vec<_> =
             resolved.iter().map(|skill| (skill.on_card.id.clone(), skill.run_settings())).collect();
+        let schemas: Vec<_> =
+            resolved.iter().map(|skill| (skill.on_card.id.clone(), skill.schemas())).collect();
         let routes = resolved.into_iter().map(|skill| self.route(skill)).collect();
         let router = Router::new(routes).with_pending(self.pending(backends)).with_changing_skills();
         let registered = RegisteredAgent::new(info, DynAgent::new(router))
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
             .with_settings(settings);
-        with_run_settings(registered, run_settings)
+        with_schemas(with_run_settings(registered, run_settings), schemas)
     }
 
     /// What the card shows. Everything but the list of skills is on the public card as it is here, so it does not
@@ -180,6 +184,11 @@ fn with_run_settings(registered: RegisteredAgent, skills: Vec<(String, RunSettin
     let unnamed = RunSettings { on_crash: strictest, ..RunSettings::default() };
     let registered = registered.with_run_settings(unnamed);
     skills.into_iter().fold(registered, |registered, (id, runs)| registered.with_skill_settings(id, runs))
+}
+
+fn with_schemas(registered: RegisteredAgent, skills: Vec<(String, SkillSchemas)>) -> RegisteredAgent {
+    let known = skills.into_iter().filter(|(_, schemas)| !schemas.is_empty());
+    known.fold(registered, |registered, (id, schemas)| registered.with_skill_schemas(id, schemas))
 }
 
 fn merge(modes: &mut Vec<String>, more: &[String]) {

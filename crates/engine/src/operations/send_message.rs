@@ -34,13 +34,14 @@ pub(super) async fn send_message(
 ) -> Result<CallResponse> {
     let history_length = req.history_length;
     let wait_mode = if req.return_immediately { WaitMode::Immediate } else { WaitMode::Blocking };
+    let wait = call.wait.into_iter().chain(engine.runner.limits().wait).min();
     let submitted = submit(engine, call, registered, req, wait_mode).await?;
     let replayed = submitted.replayed;
     let no = submitted.watcher.as_ref().map(Watcher::task);
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
         // A hidden or undecided task cannot be returned, so even an immediate send waits for the decision.
-        _ => wait_until_settled(submitted, engine.runner.limits().wait).await?,
+        _ => wait_until_settled(submitted, wait).await?,
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);

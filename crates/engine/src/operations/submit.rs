@@ -73,11 +73,11 @@ pub(super) async fn submit(
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
-    let skill_field = skill_field(call.dialect, &req);
+    let skill_field = skill_field(call.dialect(), &req);
     let skill = requested_skill(registered, &call.scope, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
-    let task_metadata = req.metadata.as_ref().filter(|_| call.dialect.copies_request_metadata());
+    let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().copies_request_metadata());
     let skill = skill.as_deref();
     let ctx =
         SendContext { engine, call: &call, registered, key, skill, skill_field, task_metadata, wait_mode };
@@ -154,7 +154,7 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
     let SendContext { engine, call, .. } = ctx;
     let found = match get_task::load_row(engine, call, id).await {
         Err(Error::Refused(error))
-            if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_choose_task_ids() =>
+            if error.kind == ErrorKind::TaskNotFound && call.dialect().clients_choose_task_ids() =>
         {
             None
         }
@@ -183,10 +183,10 @@ fn requested_skill(
     req: &SendMessage,
 ) -> Result<Option<String>> {
     let Some(asked) = req.requested_skill() else { return Ok(None) };
-    let known = || registered.skills_for(caller).map(|skill| skill.id.as_str());
-    if known().any(|skill| skill == asked) {
+    if registered.skill_for(&asked, caller).is_some() {
         return Ok(Some(asked));
     }
+    let known = || registered.skills_for(caller).map(|skill| skill.id.as_str());
     let listed: Vec<&str> = known().take(MAX_LISTED_SKILLS).collect();
     let wanted = match (listed.as_slice(), known().count() - listed.len()) {
         ([], _) => "expected none: this agent has no skills to choose from".to_owned(),

@@ -149,7 +149,7 @@ async fn prepare(
         policy,
         deadline: row.deadline,
         skill: row.skill,
-        dialect: row.origin,
+        origin: row.origin,
         message: Arc::new(start.message),
         seq: start.seq,
         open_artifacts,

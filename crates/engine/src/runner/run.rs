@@ -17,7 +17,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{ArtifactId, Dialect, Message, TaskState, Timestamp};
+use protocol::{ArtifactId, Message, TaskState, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,7 @@ use crate::{
     context::Conversation,
     ids::TaskNo,
     log::Seq,
+    origin::Origin,
     scope::Scope,
     store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
     task::{
@@ -84,8 +85,8 @@ pub(crate) struct TurnInput {
     pub(crate) deadline: Option<Timestamp>,
     /// The task's skill.
     pub(crate) skill: Option<String>,
-    /// The client's dialect; after a claim, the dialect that created the task.
-    pub(crate) dialect: Dialect,
+    /// The origin of the client's call; after a claim, that of the task.
+    pub(crate) origin: Origin,
     pub(crate) message: Arc<Message>,
     /// Sequence number of the status update that message caused; distinguishes this turn from the task's
     /// other turns.
@@ -157,7 +158,7 @@ impl Run {
             skill: input.skill,
             open_artifacts: input.open_artifacts,
             earlier_artifacts: input.earlier_artifacts,
-            tasks_only: !input.dialect.supports_message_replies(),
+            tasks_only: !input.origin.supports_message_replies(),
             journal,
             saved: input.saved,
             resumes: policy.on_crash == OnCrash::Resume,

@@ -1,12 +1,13 @@
 //! The engine's writes: complete changes, each one transaction for one task.
 
 use bytes::Bytes;
-use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::{ContextRow, Counter, Effects, Step};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
+    origin::Origin,
     scope::Scope,
 };
 
@@ -70,8 +71,8 @@ pub struct Accept {
     pub client_id: Option<TaskId>,
     /// The requested skill.
     pub skill: Option<String>,
-    /// The dialect of the creating request.
-    pub origin: Dialect,
+    /// That of the creating call.
+    pub origin: Origin,
     /// The conversation it joins or starts.
     pub context: NewContext,
     /// First entries of its log.

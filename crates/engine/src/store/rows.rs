@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
 use super::{JournalStep, LogSlice, Visibility};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Entry, Seq},
     memory::Reservation,
+    origin::Origin,
     scope::Scope,
 };
 
@@ -62,8 +63,8 @@ pub struct TaskRow {
     pub client_id: Option<TaskId>,
     /// The requested skill.
     pub skill: Option<String>,
-    /// The dialect that created it.
-    pub origin: Dialect,
+    /// That of the call that created it.
+    pub origin: Origin,
     /// Its conversation.
     pub context: ContextRow,
     /// Current state.

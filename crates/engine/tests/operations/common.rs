@@ -409,7 +409,7 @@ pub(crate) fn scope() -> Scope {
 
 /// A call in a dialect with the default scope.
 pub(crate) fn call_in(dialect: Dialect) -> Call {
-    Call { dialect, ..Call::new(scope()) }
+    Call { origin: dialect.into(), ..Call::new(scope()) }
 }
 
 /// Awaits a future with the test timeout.

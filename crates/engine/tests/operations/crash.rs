@@ -284,7 +284,10 @@ fn crashed_turn_of_a_reopened_task_is_retried() {
         let expected = [("first", "one"), ("text", "old"), ("second", "kept"), ("text-2", " and new")];
         assert_eq!(artifacts(&over), expected.map(|(id, text)| (id.to_owned(), text.to_owned())));
         let row = server.row(&over.id).await;
-        assert_eq!((row.turn, row.client_id.as_ref(), row.origin), (2, Some(&over.id), Dialect::Draft));
+        assert_eq!(
+            (row.turn, row.client_id.as_ref(), row.origin),
+            (2, Some(&over.id), Dialect::Draft.into())
+        );
         assert!(server.agent.is_idle());
     });
 }

@@ -359,7 +359,7 @@ async fn tasks_are_accessible_from_every_dialect() {
     for dialect in [Dialect::V1, Dialect::V03, Dialect::V03Proto] {
         let name = format!("t-{dialect:?}");
         let (created, turn) = start_task(&mut server, msg("hello").client_task(&name)).await;
-        assert_eq!(server.engine.origin(&scope(), &created.id).await.unwrap(), Some(DRAFT));
+        assert_eq!(server.engine.origin(&scope(), &created.id).await.unwrap(), Some(DRAFT.into()));
         let get = Operation::GetTask(GetTask { id: created.id.clone(), history_length: None, tenant: None });
         let got = server.call_as(call_in(dialect), get).await.unwrap();
         assert_eq!(task(reply(got)), created);
@@ -381,7 +381,7 @@ async fn tasks_are_accessible_from_every_dialect() {
         let answer = server.send_as(call_in(dialect), msg("hello").return_immediately()).await.unwrap();
         let created = task(reply(answer));
         let turn = server.agent.turn().await;
-        assert_eq!(server.engine.origin(&scope(), &created.id).await.unwrap(), Some(dialect));
+        assert_eq!(server.engine.origin(&scope(), &created.id).await.unwrap(), Some(dialect.into()));
         let mut frames = server.subscribe_in(DRAFT, &created.id, None).await.unwrap();
         assert_eq!(frames.next().await, "2 task working");
         turn.end(done());

@@ -26,6 +26,7 @@ mod log_reads;
 mod message_or_task;
 mod messages_to_working_task;
 mod multi_turn;
+mod origin;
 mod panic;
 mod queue;
 mod racing_messages;

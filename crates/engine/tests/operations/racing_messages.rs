@@ -47,7 +47,7 @@ async fn send(server: &TestServer, call: Call, msg: MessageBuilder) -> Task {
 async fn every_message_to_a_finished_task_gets_its_own_turn() {
     let server = Setup::plain().with("immediate", Immediate).open();
     let scope = || Scope::anonymous("default", "immediate");
-    let call = || Call { dialect: Dialect::Draft, ..Call::new(scope()) };
+    let call = || Call { origin: Dialect::Draft.into(), ..Call::new(scope()) };
     send(&server, call(), msg("first").client_task("t-1")).await;
     for answer in send_all(&server, call, message).await {
         let answered = task(reply(answer.unwrap()));

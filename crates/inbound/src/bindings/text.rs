@@ -34,7 +34,7 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
         Ok(answer) => answer_with(answer, Arc::clone(&exchange.memory)),
         Err(error) => error_response(&exchange, &error),
     };
-    exchange.log_entry.finish_text();
+    exchange.log_entry.finish_without_dialect("text");
     response
 }
 

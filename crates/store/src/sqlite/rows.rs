@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use engine::{
-    Scope, ScopeParts,
+    Origin, Scope, ScopeParts,
     ids::{Ids, Tag, TaskNo},
     log::Seq,
     store::{
@@ -10,7 +10,7 @@ use engine::{
         Overdue, Snapshot, TaskRow, Visibility, WorkItem,
     },
 };
-use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, TaskId, TaskState, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::{readers::Failure, segments, snapshots};
@@ -304,7 +304,7 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         tag,
         client_id: row.get::<_, Option<String>>(2)?.map(TaskId::from),
         skill: row.get(17)?,
-        origin: Dialect::from_number(row.get(18)?).ok_or_else(|| unknown(18))?,
+        origin: Origin::from_number(row.get(18)?).ok_or_else(|| unknown(18))?,
         context: ContextRow {
             first,
             tag: context_tag,

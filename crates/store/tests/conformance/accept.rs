@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use engine::{
-    Clock,
+    Clock, Origin,
     ids::{Tag, TaskNo},
     store::{
         Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, View, Visibility, WorkState,
@@ -133,10 +133,11 @@ async fn task_is_found_by_its_client_chosen_id(database: &dyn TestDatabase) {
     let no = accepted(&*store, |task| {
         task.client_id = Some("t-1".into());
         task.skill = Some("draw".into());
-        task.origin = Dialect::Draft;
+        task.origin = Dialect::Draft.into();
     })
     .await;
-    let others: Vec<_> = Dialect::ALL.into_iter().zip(["a", "b", "c", "d"]).collect();
+    let origins = Dialect::ALL.map(Origin::A2a).into_iter().chain([Origin::Mcp, Origin::Run]);
+    let others: Vec<_> = origins.zip(["a", "b", "c", "d", "e", "f"]).collect();
     for (origin, name) in &others {
         accepted(&*store, |task| {
             (task.client_id, task.origin) = (Some((*name).into()), *origin);
@@ -146,7 +147,7 @@ async fn task_is_found_by_its_client_chosen_id(database: &dyn TestDatabase) {
     for _ in 0..2 {
         let row = store.find(&scope(), named("t-1")).await.unwrap().unwrap().row;
         assert_eq!((row.no, row.tag, row.client_id), (no, tag(no), Some("t-1".into())));
-        assert_eq!((row.skill.as_deref(), row.origin, row.turn), (Some("draw"), Dialect::Draft, 1));
+        assert_eq!((row.skill.as_deref(), row.origin, row.turn), (Some("draw"), Dialect::Draft.into(), 1));
         let work = store.work(no).await.unwrap().unwrap().row;
         assert_eq!((work.client_id, work.skill), (Some("t-1".into()), Some("draw".into())));
         for (origin, name) in &others {

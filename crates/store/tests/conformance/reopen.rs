@@ -1,11 +1,11 @@
 //! After a restart: ids stay valid, and work held by the dead process is due again.
 
 use engine::{
-    Clock,
+    Clock, Origin,
     ids::{Tag, TaskNo},
     store::{Step, WorkState},
 };
-use protocol::{Dialect, TaskState};
+use protocol::TaskState;
 
 use super::{
     samples::{
@@ -147,7 +147,7 @@ async fn turn_skill_and_origin_survive_a_restart(database: &dyn TestDatabase) {
     let store = database.open();
     let no = accepted(&*store, |task| {
         (task.state, task.work) = (TaskState::Completed, WorkState::Idle);
-        (task.skill, task.origin) = (Some("draw".into()), Dialect::Draft);
+        (task.skill, task.origin) = (Some("draw".into()), Origin::Run);
         task.client_id = Some("t-1".into());
     })
     .await;
@@ -155,7 +155,7 @@ async fn turn_skill_and_origin_survive_a_restart(database: &dyn TestDatabase) {
     advance(&*store, with_status(no, Step::Resume(finished(2)), TaskState::Working, "third")).await.unwrap();
     let store = database.reopen(store, &Clock::manual(at(9)));
     let row = found(&*store, no).await.row;
-    assert_eq!((row.turn, row.skill.as_deref(), row.origin), (3, Some("draw"), Dialect::Draft));
+    assert_eq!((row.turn, row.skill.as_deref(), row.origin), (3, Some("draw"), Origin::Run));
     assert_eq!((row.client_id, row.deaths), (Some("t-1".into()), 1));
     assert_eq!(numbers(&store.due(at(9), 10).await.unwrap().tasks), [no]);
     // The next process ends the turn, and a client starts the fourth.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::{
-    Scope, Store,
+    Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::{Entry, Log, NewEntry},
     store::{
@@ -13,7 +13,7 @@ use engine::{
     },
     task::PublicIds,
 };
-use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
+use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
 
 pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -89,7 +89,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         scope: scope(),
         client_id: None,
         skill: None,
-        origin: Dialect::V1,
+        origin: Origin::default(),
         context: NewContext::Own,
         log: Log::pack([user_message(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),
         state: TaskState::Working,

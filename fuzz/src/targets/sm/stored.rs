@@ -1,13 +1,13 @@
 //! The same changes in a store: after each of them the stored row is the simulated one.
 
 use engine::{
-    Clock, Feed, Scope, Store,
+    Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
     store::{Accept, Advance, Change, JournalChange, NewContext, WorkState},
     task::CurrentState,
 };
-use protocol::{Dialect, Timestamp};
+use protocol::Timestamp;
 use store::{Sqlite, SqliteOptions};
 
 use super::{
@@ -74,7 +74,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         scope: Scope::anonymous("default", "agent"),
         client_id: None,
         skill: None,
-        origin: Dialect::V1,
+        origin: Origin::default(),
         context: NewContext::Own,
         log,
         state: current.state,

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use engine::{Agent as _, AgentInfo, DynAgent, RunSettings};
+use engine::{Agent as _, AgentInfo, DynAgent, RunSettings, SkillSchemas};
 use outbound::{
     agents::{self, Route},
+    schema::Schema,
     skill::{Skill, SkillAgent},
 };
 use protocol::model::AgentSkill;
@@ -92,6 +93,15 @@ impl ResolvedSkill {
     pub(super) fn run_settings(&self) -> RunSettings {
         let on_crash = self.runs.on_crash.unwrap_or_else(|| self.agent.policy().on_crash);
         RunSettings { on_crash: Some(on_crash), ..self.runs }
+    }
+
+    /// The schemas of its tool; none for a built-in agent.
+    pub(super) fn schemas(&self) -> SkillSchemas {
+        let text = |schema: &Option<Schema>| schema.as_ref().map(|schema| schema.text().clone());
+        self.tool.as_ref().map_or_else(SkillSchemas::default, |tool| SkillSchemas {
+            input: text(&tool.input_schema),
+            output: text(&tool.output_schema),
+        })
     }
 
     pub(super) fn into_route(self) -> Route {

@@ -30,7 +30,7 @@ pub(super) async fn follow_up(
 ) -> Result<Option<Submitted>> {
     let engine = ctx.engine;
     let names = PublicIds::of(&engine.ids, row);
-    let dialect = ctx.call.dialect;
+    let dialect = ctx.call.dialect();
     if dialect.clients_choose_task_ids()
         && ctx.registered.dedupe() != Dedupe::Off
         // A key decides instead of the content.
@@ -121,7 +121,7 @@ async fn start_turn(
         policy,
         deadline,
         skill: skill_of_task,
-        dialect: call.dialect,
+        origin: call.origin,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
         size: counted_size(row) + message_size(&message),

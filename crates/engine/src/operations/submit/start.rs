@@ -36,7 +36,9 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
         names.task = id.clone();
     }
     let now = engine.clock.now();
-    let opening = admit::with_task_metadata(ctx.task_metadata, admit::start_entry(&names, message, now));
+    let origin_metadata = call.origin.task_metadata();
+    let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
+    let opening = admit::with_task_metadata(task_metadata, admit::start_entry(&names, message, now));
     let task = fold::begin(&names);
     let skill = ctx.skill.map(str::to_owned);
     let message = message_of(&opening)?;
@@ -50,7 +52,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
         policy,
         deadline,
         skill: skill.clone(),
-        dialect: call.dialect,
+        origin: call.origin,
         seq: 1,
         size: message_size(&message),
         progress_size: 0,
@@ -70,7 +72,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             scope: call.scope.clone(),
             client_id,
             skill,
-            origin: call.dialect,
+            origin: call.origin,
             context,
             log: commit.log,
             state: commit.current.state,

@@ -193,7 +193,7 @@ fn state_after(opening: &Event, ctx: SendContext<'_>) -> CurrentState {
         Event::Status(update) => update.status.state,
         _ => TaskState::Submitted,
     };
-    let may_be_bare = ctx.wait_mode != WaitMode::Immediate && ctx.call.dialect.supports_message_replies();
+    let may_be_bare = ctx.wait_mode != WaitMode::Immediate && ctx.call.origin.supports_message_replies();
     let undecided = state == TaskState::Submitted && may_be_bare;
     CurrentState { state, visibility: if undecided { Visibility::Undecided } else { Visibility::Visible } }
 }

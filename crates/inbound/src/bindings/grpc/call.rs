@@ -157,7 +157,7 @@ fn encode(
                 max_bytes,
                 request_id: exchange.request_id,
                 clock: exchange.server.engine.clock().clone(),
-                log_entry: log_entry.into_stream(service.dialect()),
+                log_entry: log_entry.into_stream(service.dialect().into()),
                 memory: exchange.server.engine.memory().clone(),
                 snapshot_memory: Some(Arc::clone(&exchange.memory)),
             };
