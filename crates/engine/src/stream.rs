@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use protocol::{ArtifactId, ErrorKind, Task};
+use protocol::{ArtifactId, ErrorKind, Task, TaskId};
 
 use crate::{
     error::{Error, Result},
@@ -107,6 +107,14 @@ impl TaskStream {
     pub(crate) fn undecided(mut self) -> Self {
         self.decided = false;
         self
+    }
+
+    /// The task that the stream begins with; `None` if it begins with an event.
+    pub fn task(&self) -> Option<&TaskId> {
+        match &self.opening {
+            Some(Frame::Snapshot { task, .. }) => Some(&task.id),
+            Some(Frame::Entry { .. }) | None => None,
+        }
     }
 
     /// Sequence number of the first frame, if it is already known.

@@ -202,6 +202,13 @@ impl StreamEntry {
         }
     }
 
+    /// Records a task that is sent.
+    pub(crate) fn record_task(&mut self, task: &Task) {
+        if let Some(fields) = &mut self.0 {
+            fields.set_task(task);
+        }
+    }
+
     /// Records the kind of an event that is sent, for a task that is already set.
     pub(crate) fn record_kind(&mut self, kind: Kind) {
         let Some(fields) = &mut self.0 else { return };

@@ -4,6 +4,6 @@ pub(crate) mod extended_card;
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;
-#[expect(dead_code, reason = "the bindings that use it follow")]
+pub(crate) mod run;
 pub(crate) mod skill_call;
 pub(crate) mod text;

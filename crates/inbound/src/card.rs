@@ -153,7 +153,11 @@ impl<'a> CardBuilder<'a> {
         let shape = self.shape(name, version)?;
         let key = CardKey { form: self.form(shape), url: self.endpoint.clone() };
         let document = self.registered.cards().get_or_build(key, || self.document(shape))?;
-        Ok(self.cacheable(&document, headers))
+        let mut response = self.conditional(&document, headers, self.cache_scope);
+        let headers = response.headers_mut();
+        headers.insert(header::VARY, VARY);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
+        Ok(response)
     }
 
     /// A number for the form of the document and for the options of the server that change its content.
@@ -209,7 +213,13 @@ impl<'a> CardBuilder<'a> {
         })
     }
 
-    fn cacheable(&self, document: &CardDocument, headers: &HeaderMap) -> Response {
+    /// Responds with a document of the agent, or says that the client has it already.
+    pub(crate) fn conditional(
+        &self,
+        document: &CardDocument,
+        headers: &HeaderMap,
+        cache_scope: CacheScope,
+    ) -> Response {
         let etag = document.etag.as_str();
         let fresh = etag_matches(headers, etag);
         let mut response = respond::json(if fresh { Bytes::new() } else { document.body.clone() });
@@ -217,7 +227,7 @@ impl<'a> CardBuilder<'a> {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         let out = response.headers_mut();
-        let kept = format!("{}, max-age={}", self.cache_scope.directive(), self.options.max_age.as_secs());
+        let kept = format!("{}, max-age={}", cache_scope.directive(), self.options.max_age.as_secs());
         let modified = self.since.http_date();
         let values = [
             (header::ETAG, etag),
@@ -229,8 +239,6 @@ impl<'a> CardBuilder<'a> {
                 out.insert(name, value);
             }
         }
-        out.insert(header::VARY, VARY);
-        out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
         response
     }
 
@@ -336,7 +344,8 @@ fn etag_matches(headers: &HeaderMap, etag: &str) -> bool {
     tags.any(|tag| tag == "*" || tag == etag)
 }
 
-fn etag(body: &[u8]) -> String {
+/// The entity tag of a document.
+pub(crate) fn etag(body: &[u8]) -> String {
     let hash = digest(&SHA256, body);
     let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{hex}\"")

@@ -9,7 +9,9 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Call, CallResponse, Catalog, DEFAULT_TENANT, Origin, Reservation, Resume, Scope};
+use engine::{
+    Call, CallResponse, Catalog, DEFAULT_TENANT, Origin, RegisteredAgent, Reservation, Resume, Scope,
+};
 use http::{HeaderMap, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, Timestamp, Violation, dialect::v1,
@@ -134,7 +136,7 @@ impl Exchange {
         match self.row.access {
             Access::Probe | Access::Public | Access::Open => Ok(()),
             Access::Caller if names_agent_in_body && self.permits_anonymous_calls() => Ok(()),
-            Access::Caller if self.row.handler == Handler::Text => self.authorize(),
+            Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run) => self.authorize(),
             Access::Caller if !self.endpoint.settings().enabled => Ok(()),
             Access::Caller => self.check_credential(),
         }
@@ -211,7 +213,7 @@ impl Exchange {
     fn call(&self, origin: Origin) -> Result<Call, Error> {
         self.memory.reserve(CALL_BYTES)?;
         // Not looked up again by the engine: another catalog may be in use by now.
-        let agent = self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))?;
+        let agent = self.registered()?;
         let text =
             |name: &str| self.head.headers.get(name).map(|value| std::str::from_utf8(value.as_bytes()));
         let resume = text("last-event-id").map(|seen| {
@@ -246,8 +248,15 @@ impl Exchange {
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
+            | Handler::OpenApi
             | Handler::Nothing => Origin::A2a(dialect),
+            Handler::Run => Origin::Run,
         }
+    }
+
+    /// The agent; an error if it is unknown.
+    pub(crate) fn registered(&self) -> Result<&Arc<RegisteredAgent>, Error> {
+        self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))
     }
 
     /// The caller with the agent: the owner of its tasks.
@@ -267,7 +276,8 @@ impl Exchange {
 
     /// A builder for the agent's card, with URLs that match the address of the request.
     pub(crate) fn card(&self) -> Result<CardBuilder<'_>, Error> {
-        let at_root = !matches!(self.row.path, Path::OfAgent(_) | Path::ResourcesOfAgent);
+        let at_root =
+            !matches!(self.row.path, Path::OfAgent(_) | Path::BelowAgent(_) | Path::ResourcesOfAgent);
         CardBuilder::of(&self.server, &self.endpoint, self.origin(), at_root)
     }
 
@@ -356,6 +366,8 @@ fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &Head
             let profile = if agent.is_some() { PathProfile::OfAgent } else { PathProfile::Neutral };
             return Endpoint::of(catalog, tenant, agent.as_deref(), profile);
         }
+        // Profiles are about A2A.
+        Handler::Run => PathProfile::Neutral,
         _ if target.agent.is_some() => PathProfile::OfAgent,
         _ => PathProfile::Neutral,
     };

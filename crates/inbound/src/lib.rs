@@ -22,6 +22,7 @@ mod host;
 mod host_and_origin;
 pub mod listen;
 mod negotiate;
+mod openapi;
 mod origin;
 mod ready;
 mod refusal;

@@ -1,11 +1,12 @@
 //! The response to a request that is refused before its body is read, in the form of the route's binding.
 
 use axum::response::Response;
+use engine::Origin;
 use http::{HeaderValue, StatusCode, header};
 use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 
 use crate::{
-    bindings::{grpc, rest, text},
+    bindings::{grpc, rest, run, text},
     card,
     exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
@@ -46,6 +47,7 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
     };
     match (exchange.row.handler, exchange.operation) {
         (Handler::Text, _) => exchange.log_entry.set_method("text"),
+        (Handler::Run, _) => exchange.log_entry.set_method(run::METHOD),
         (_, Some(kind)) => exchange.set_method_of(kind),
         (_, None) => {}
     }
@@ -72,7 +74,7 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
     let (errors, headers) = (exchange.server.errors, &exchange.head.headers);
     let envelope = match (exchange.row.handler, refusal) {
         (Handler::Rest, _) => rest::envelope(dialect, errors, headers),
-        (Handler::ExtendedCard, Refusal::Credential(_)) => {
+        (Handler::Run | Handler::OpenApi, _) | (Handler::ExtendedCard, Refusal::Credential(_)) => {
             Envelope::Http { media_type: respond::JSON, errors }
         }
         (_, Refusal::Credential(_)) => Envelope::Rpc(Id::null()),
@@ -83,7 +85,10 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
         Some(status) => respond::error_response_with_status(&format, error, status.as_u16(), exchange.now()),
         None => respond::error_response(&format, error, exchange.now()),
     };
-    exchange.log_entry.finish(dialect);
+    match exchange.row.handler {
+        Handler::Run => exchange.log_entry.finish_without_dialect(Origin::Run.label()),
+        _ => exchange.log_entry.finish(dialect),
+    }
     response
 }
 
@@ -117,6 +122,7 @@ fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
         // The messages of the other dialects are fixed, and the reason has to be readable.
         (_, Refusal::Head(..)) => Dialect::V1,
         (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
+        (Handler::Run | Handler::OpenApi, _) => Dialect::V1,
         (Handler::ExtendedCard, Refusal::Credential(_)) => Dialect::V03,
         (_, Refusal::Credential(_)) => exchange.negotiation(&exchange.version()).fallback_dialect(),
         _ => named_dialect(exchange, Dialect::V1),

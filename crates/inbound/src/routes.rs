@@ -33,6 +33,10 @@ pub(crate) enum Path {
     Is(&'static str),
     /// `/a2a/{agent}`, followed by this.
     OfAgent(&'static str),
+    /// This prefix, followed by a name.
+    Below(&'static str),
+    /// `/a2a/{agent}`, followed by this prefix and a name.
+    BelowAgent(&'static str),
     /// The resources of HTTP+JSON below this prefix.
     Resources(&'static str),
     /// The resources of HTTP+JSON below `/a2a/{agent}`.
@@ -64,6 +68,10 @@ pub(crate) enum Handler {
     Text,
     Grpc(GrpcService),
     Card(CardName),
+    /// One skill over plain HTTP.
+    Run,
+    /// The OpenAPI document of an agent's skills.
+    OpenApi,
     /// The extended card of 0.2, which has no method for it.
     ExtendedCard,
     HomePage,
@@ -161,7 +169,11 @@ const OLD_CARD: &str = "/.well-known/agent.json";
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
 const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
 
-pub(crate) const ROWS: usize = 51;
+/// Prefix of the paths of skills over plain HTTP.
+pub(crate) const RUN: &str = "/run/";
+const OPENAPI: &str = "/openapi.json";
+
+pub(crate) const ROWS: usize = 55;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -199,6 +211,11 @@ pub(crate) static TABLE: [Row; ROWS] = [
     reserved("/a2a/_process-task"),
     reserved("/a2a/approvals"),
     reserved("/a2a/.well-known"),
+    // Skills over plain HTTP.
+    call(Path::Below(RUN), Methods::Post, Handler::Run, BodyLimit::Configured),
+    call(Path::BelowAgent(RUN), Methods::Post, Handler::Run, BodyLimit::Configured),
+    get(Path::Is(OPENAPI), Handler::OpenApi, Access::Open),
+    get(Path::OfAgent(OPENAPI), Handler::OpenApi, Access::Open),
     // HTTP+JSON. Before the agents' own paths: no agent has the name of a resource.
     call(Path::Resources(""), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
     call(Path::Resources("/a2a"), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
@@ -243,7 +260,7 @@ pub(crate) struct Target<'a> {
     pub(crate) number: usize,
     /// The agent that the path names; `None` is the default agent.
     pub(crate) agent: Option<Cow<'a, str>>,
-    /// The path within the binding: the resource of HTTP+JSON, or the method of gRPC.
+    /// The path within the binding: the resource of HTTP+JSON, the method of gRPC, or the name of a skill.
     pub(crate) rest: &'a str,
     /// The operation that method and path name; JSON-RPC names it in the body.
     pub(crate) operation: Option<OperationKind>,
@@ -322,11 +339,12 @@ impl<'a> Target<'a> {
             Handler::Grpc(GrpcService::A2a(service)) => {
                 service.methods().iter().find(|(name, _)| *name == rest).map(|(_, kind)| *kind)
             }
-            Handler::Text => Some(OperationKind::SendMessage),
+            Handler::Text | Handler::Run => Some(OperationKind::SendMessage),
             Handler::ExtendedCard => Some(OperationKind::GetExtendedCard),
             Handler::JsonRpc(_)
             | Handler::Grpc(_)
             | Handler::Card(_)
+            | Handler::OpenApi
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
@@ -382,6 +400,17 @@ impl Path {
                     resource: None,
                 })
             }
+            Self::Below(prefix) => {
+                let rest = path.strip_prefix(prefix).filter(|name| !name.is_empty())?;
+                Some(Match { agent: None, rest, resource: None })
+            }
+            Self::BelowAgent(prefix) => {
+                let below = path.strip_prefix(AGENTS)?;
+                let name = below.strip_prefix('/')?.split_once('/')?.0;
+                let rest = below[1 + name.len()..].strip_prefix(prefix).filter(|name| !name.is_empty())?;
+                let agent = (!name.is_empty() && !is_resource(below)).then(|| agent_name(name))?;
+                Some(Match { agent: Some(agent), rest, resource: None })
+            }
             Self::Resources("") => {
                 let resource = ResourcePath::parse(path).filter(has_valid_tenant)?;
                 Some(Match { agent: None, rest: path, resource: Some(resource) })
@@ -416,6 +445,8 @@ impl Path {
         match self {
             Self::Is(path) => (*path).to_owned(),
             Self::OfAgent(suffix) => agent_path("{agent}") + suffix,
+            Self::Below(prefix) => format!("{prefix}{{skill}}"),
+            Self::BelowAgent(prefix) => format!("{}{prefix}{{skill}}", agent_path("{agent}")),
             Self::Resources(prefix) => format!("{prefix}/…"),
             Self::ResourcesOfAgent => agent_path("{agent}") + "/…",
             Self::Methods(service) => format!("/{}/{{method}}", service.name()),
@@ -426,8 +457,8 @@ impl Path {
     /// The first segment below a prefix, if it is the same for every request.
     fn first_segment_below(&self, prefix: &str) -> Option<&'static str> {
         let path = match self {
-            Self::Is(path) | Self::Resources(path) => path,
-            Self::OfAgent(_) | Self::ResourcesOfAgent => AGENTS,
+            Self::Is(path) | Self::Below(path) | Self::Resources(path) => path,
+            Self::OfAgent(_) | Self::BelowAgent(_) | Self::ResourcesOfAgent => AGENTS,
             Self::Methods(_) | Self::Unknown => return None,
         };
         let below = path.strip_prefix(prefix)?.strip_prefix('/')?;
@@ -506,6 +537,8 @@ impl Handler {
             Self::Text => "plain text",
             Self::Grpc(_) => "gRPC",
             Self::Card(_) => "agent card",
+            Self::Run => "plain HTTP",
+            Self::OpenApi => "OpenAPI document of the skills",
             Self::ExtendedCard => "extended agent card of 0.2",
             Self::HomePage => "this page",
             Self::Liveness => "liveness",

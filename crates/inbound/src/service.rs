@@ -21,13 +21,14 @@ use hyper::body::Body as _;
 use tracing::Instrument as _;
 
 use crate::{
-    bindings::{extended_card, grpc, jsonrpc, rest, text},
+    bindings::{extended_card, grpc, jsonrpc, rest, run, text},
     caller::Peer,
     card, cross_origin,
     exchange::Exchange,
     home_page,
     host::Listener,
     host_and_origin::Verdict,
+    openapi,
     ready::{self, Ready},
     refusal::{self, Refusal},
     routes::Handler,
@@ -128,8 +129,10 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
         Handler::Rest => Box::pin(rest::handle(exchange, body)),
         Handler::Grpc(service) => grpc::handle(service, exchange, body),
         Handler::Text => Box::pin(text::handle(exchange, body)),
+        Handler::Run => Box::pin(run::handle(exchange, body)),
         Handler::ExtendedCard => Box::pin(extended_card::handle(exchange)),
         Handler::Card(name) => answered(card::handle(&exchange, name)),
+        Handler::OpenApi => answered(openapi::handle(&exchange)),
         Handler::HomePage => answered(home_page::handle(&exchange)),
         Handler::Liveness => answered(ready::liveness()),
         Handler::Readiness => answered(ready::readiness(&exchange.server.ready)),

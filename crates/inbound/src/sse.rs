@@ -12,10 +12,13 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Clock, Frame, MemoryBudget, Reservation, StreamItem, TaskStream};
+use engine::{
+    Clock, Frame, MemoryBudget, Reservation, StreamItem, TaskStream,
+    log::{Entry, Seq},
+};
 use futures_util::stream;
 use http::{HeaderValue, header};
-use protocol::{Dialect, Error, Event, Timestamp, dialect::Frames, jsonrpc};
+use protocol::{ArtifactId, Dialect, Error, Event, Task, Timestamp, dialect::Frames, jsonrpc};
 
 use crate::{
     access_log::StreamEntry,
@@ -28,7 +31,19 @@ const COMMENT: &[u8] = b":\n";
 /// Asks the client to reconnect in a second; the end of the body follows.
 const RETRY: &[u8] = b"retry: 1000\n";
 
-/// Responds to a call with its stream.
+/// How the events of a stream are written.
+pub(crate) trait EventEncoder: Send + 'static {
+    /// The task that a stream begins with, and the artifacts that the client has or gets with it.
+    fn snapshot(&mut self, out: &mut Vec<u8>, seq: Seq, task: Task, artifacts: Vec<ArtifactId>);
+
+    /// One event of the log.
+    fn entry(&mut self, out: &mut Vec<u8>, seq: Seq, entry: &Entry) -> Result<(), engine::Error>;
+
+    /// An error after the first event, as the last one.
+    fn error(&self, out: &mut Vec<u8>, error: &Error, now: Timestamp);
+}
+
+/// Responds to a call over JSON-RPC or HTTP+JSON with its stream.
 pub(crate) fn respond(
     stream: TaskStream,
     format: &ResponseFormat<'_>,
@@ -41,12 +56,27 @@ pub(crate) fn respond(
         Envelope::Rpc(id) => (jsonrpc::result_start(id), jsonrpc::RESULT_END),
         Envelope::Http { .. } => (Vec::new(), &b""[..]),
     };
-    let events = Events {
-        stream: Some(stream),
+    let encoder = DialectEvents {
         event_envelope: EventEnvelope { start, end },
         envelope: format.envelope.clone(),
         dialect: format.dialect,
         frames: Frames::new(format.dialect, format.profile.style),
+    };
+    format.set_dialect_header(events(stream, encoder, log_entry, request_id, server_state, memory))
+}
+
+/// Responds with the events of a stream.
+pub(crate) fn events<E: EventEncoder>(
+    stream: TaskStream,
+    encoder: E,
+    log_entry: StreamEntry,
+    request_id: u64,
+    server_state: &ServerState,
+    memory: Arc<Reservation>,
+) -> Response {
+    let events = Events {
+        stream: Some(stream),
+        encoder,
         log_entry,
         request_id,
         clock: server_state.engine.clock().clone(),
@@ -58,7 +88,7 @@ pub(crate) fn respond(
         let bytes = events.next().await?;
         Some((Ok::<_, Infallible>(bytes), events))
     });
-    format.set_dialect_header(stream_of(Body::from_stream(body)))
+    stream_of(Body::from_stream(body))
 }
 
 /// Sends an error as a stream of one event, for clients that can read nothing else. Errors with an HTTP status of their
@@ -95,13 +125,10 @@ fn error_event(envelope: &Envelope, dialect: Dialect, error: &Error, now: Timest
     out
 }
 
-struct Events {
+struct Events<E> {
     /// `None` after the last event has been sent.
     stream: Option<TaskStream>,
-    event_envelope: EventEnvelope,
-    envelope: Envelope,
-    dialect: Dialect,
-    frames: Frames,
+    encoder: E,
     log_entry: StreamEntry,
     request_id: u64,
     clock: Clock,
@@ -111,13 +138,21 @@ struct Events {
     snapshot_memory: Option<Arc<Reservation>>,
 }
 
+/// The events of JSON-RPC and HTTP+JSON.
+struct DialectEvents {
+    event_envelope: EventEnvelope,
+    envelope: Envelope,
+    dialect: Dialect,
+    frames: Frames,
+}
+
 /// The envelope of every event: its bytes before and after the frame.
 struct EventEnvelope {
     start: Vec<u8>,
     end: &'static [u8],
 }
 
-impl Events {
+impl<E: EventEncoder> Events<E> {
     /// The next bytes of the body; `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let stream = self.stream.as_mut()?;
@@ -147,21 +182,11 @@ impl Events {
             match frame {
                 Frame::Entry { seq, entry } => {
                     self.log_entry.record_kind(entry.kind());
-                    let mut each = |frame: &[u8]| self.event_envelope.event(&mut out, seq, frame);
-                    match self.dialect {
-                        // The log stores events as frames of 1.0 already.
-                        Dialect::V1 => each(entry.v1()),
-                        Dialect::Draft | Dialect::V03 | Dialect::V03Proto => {
-                            self.frames.encode(entry.event()?, &mut each);
-                        }
-                    }
+                    self.encoder.entry(&mut out, seq, &entry)?;
                 }
                 Frame::Snapshot { seq, task, artifacts } => {
-                    let task = Event::Task(*task);
-                    self.log_entry.record_event(&task);
-                    self.frames.know(artifacts);
-                    let mut each = |frame: &[u8]| self.event_envelope.event(&mut out, seq, frame);
-                    self.frames.encode(&task, &mut each);
+                    self.log_entry.record_task(&task);
+                    self.encoder.snapshot(&mut out, seq, *task, artifacts);
                 }
             }
         }
@@ -174,7 +199,33 @@ impl Events {
         self.stream = None;
         let error = respond::to_caller_error(error, self.request_id);
         self.log_entry.set_error(&error);
-        error_event(&self.envelope, self.dialect, &error, self.clock.now()).into()
+        let mut out = Vec::new();
+        self.encoder.error(&mut out, &error, self.clock.now());
+        out.into()
+    }
+}
+
+impl EventEncoder for DialectEvents {
+    fn snapshot(&mut self, out: &mut Vec<u8>, seq: Seq, task: Task, artifacts: Vec<ArtifactId>) {
+        self.frames.know(artifacts);
+        let mut each = |frame: &[u8]| self.event_envelope.event(out, seq, frame);
+        self.frames.encode(&Event::Task(task), &mut each);
+    }
+
+    fn entry(&mut self, out: &mut Vec<u8>, seq: Seq, entry: &Entry) -> Result<(), engine::Error> {
+        let mut each = |frame: &[u8]| self.event_envelope.event(out, seq, frame);
+        match self.dialect {
+            // The log stores events as frames of 1.0 already.
+            Dialect::V1 => each(entry.v1()),
+            Dialect::Draft | Dialect::V03 | Dialect::V03Proto => {
+                self.frames.encode(entry.event()?, &mut each);
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, out: &mut Vec<u8>, error: &Error, now: Timestamp) {
+        out.extend(error_event(&self.envelope, self.dialect, error, now));
     }
 }
 

@@ -5,12 +5,34 @@ const LONGEST: usize = 64;
 
 /// The most similar known name, ignoring case; `None` if none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    similar(name, known).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+}
+
+/// The most similar known names, at most `max`, the most similar first.
+pub fn nearest_few<'a>(max: usize, name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found: Vec<_> = similar(name, known).collect();
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().take(max).map(|(_, known)| known).collect()
+}
+
+/// The known names that are similar enough, with their distance.
+fn similar<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = (usize, &'a str)> {
     let lower = |text: &str| text.chars().take(LONGEST).collect::<String>().to_lowercase();
     let name = lower(name);
-    let distances = known.into_iter().map(|known| (strsim::osa_distance(&name, &lower(known)), known));
-    // Longer names tolerate more typing errors.
-    let near = distances.filter(|(distance, known)| *distance <= 1 + known.len() / 5);
-    near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    known.into_iter().filter_map(move |known| {
+        // Longer names tolerate more typing errors.
+        let tolerance = 1 + known.len() / 5;
+        let other = lower(known);
+        // The distance is at least the difference in length, which is known at once.
+        if name.chars().count().abs_diff(other.chars().count()) > tolerance {
+            return None;
+        }
+        let distance = strsim::osa_distance(&name, &other);
+        (distance <= tolerance).then_some((distance, known))
+    })
 }
 
 #[cfg(test)]
@@ -33,5 +55,6 @@ mod tests {
         ] {
             assert_eq!(nearest(name, known), expected, "{}", &name[..name.len().min(20)]);
         }
+        assert_eq!(nearest_few(2, "tok", ["took", "talk", "tok", "tik"]), ["tok", "took"]);
     }
 }

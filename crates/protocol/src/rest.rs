@@ -8,7 +8,7 @@ mod resource_path;
 mod text;
 
 pub use resource_path::{Resource, ResourcePath};
-pub use text::percent_decode;
+pub use text::{percent_decode, percent_encode};
 
 use crate::{
     Dialect, Error, ErrorKind, Operation, Violation,

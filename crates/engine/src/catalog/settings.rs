@@ -36,8 +36,12 @@ impl AgentSettings {
     /// Whether a skill exists for a caller. A skill that only the extended card shows is for callers with a credential,
     /// or for all if everybody can get that card.
     pub fn offers_skill(&self, skill: &str, caller: &Scope) -> bool {
-        let sees_extended = self.extended_card == ExtendedCard::Open || !caller.is_anonymous();
-        sees_extended || !self.extended_skills.iter().any(|extended| extended == skill)
+        self.sees_extended_skills(caller) || !self.extended_skills.iter().any(|extended| extended == skill)
+    }
+
+    /// Whether the skills that only the extended card shows exist for a caller.
+    pub fn sees_extended_skills(&self, caller: &Scope) -> bool {
+        self.extended_card == ExtendedCard::Open || !caller.is_anonymous()
     }
 
     /// Whether streaming operations are supported at the agent's own path.

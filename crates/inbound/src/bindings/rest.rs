@@ -113,7 +113,7 @@ fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'st
 }
 
 /// Whether a header names a media type with a quality above 0.
-fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
+pub(crate) fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
     quality(headers, name, media_type).is_some_and(|quality| quality > 0.0)
 }
 

@@ -157,6 +157,8 @@ fn samples() -> Vec<Sample> {
         match row.path {
             Path::Is(path) => vec![sample(method, path.to_owned())],
             Path::OfAgent(suffix) => vec![sample(method, format!("/a2a/echo{suffix}"))],
+            Path::Below(prefix) => vec![sample(method, format!("{prefix}echo"))],
+            Path::BelowAgent(prefix) => vec![sample(method, format!("/a2a/echo{prefix}echo"))],
             Path::Resources(prefix) => below(prefix),
             Path::ResourcesOfAgent => below("/a2a/echo"),
             Path::Methods(GrpcService::A2a(service)) => service
@@ -227,7 +229,16 @@ fn unserved() -> Vec<Sample> {
             })
         })
         .collect();
-    for path in ["/x", "/a2a/mcp", "/run", "/a2a/echo/x/y", "/tasks/a/b", "/a2a/v1/extendedAgentCard"] {
+    for path in [
+        "/x",
+        "/a2a/mcp",
+        "/run",
+        "/run/",
+        "/a2a/echo/run",
+        "/a2a/echo/x/y",
+        "/tasks/a/b",
+        "/a2a/v1/extendedAgentCard",
+    ] {
         unserved.push(sample(Method::GET, path, None));
         unserved.push(sample(Method::POST, path, None));
         unserved.push(sample(Method::POST, path, Some("application/grpc")));
@@ -299,9 +310,11 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::Liveness => 10,
         Handler::Readiness => 11,
         Handler::Nothing => 12,
+        Handler::Run => 13,
+        Handler::OpenApi => 14,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
-    assert_eq!(served, (0..=12).collect());
+    assert_eq!(served, (0..=14).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

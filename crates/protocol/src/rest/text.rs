@@ -26,7 +26,7 @@ pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Percent-encodes text for a path segment or a query.
-pub(super) fn percent_encode(out: &mut String, text: &str) {
+pub fn percent_encode(out: &mut String, text: &str) {
     out.extend(utf8_percent_encode(text, RESERVED));
 }
 

@@ -87,7 +87,8 @@ fn decode_content(node: &Node<'_, '_>, object: &Object<'_, '_>) -> Read<Content>
     }
 }
 
-fn encode_part(writer: &mut Writer, part: &Part) {
+/// Writes a part.
+pub fn encode_part(writer: &mut Writer, part: &Part) {
     writer.object(|writer| {
         match &part.content {
             Content::Text(text) => writer.text("text", text),

@@ -1,0 +1,178 @@
+//! Plain HTTP: the arguments of a skill are the body of a request to `/run/{skill}`, and its result is the response.
+//!
+//! Every call is a task. `Location` names it in HTTP+JSON, where it can be read, followed, answered and cancelled.
+
+mod events;
+mod result;
+mod wait;
+
+use std::sync::Arc;
+
+use axum::{body::Body, response::Response};
+use engine::{CallResponse, Origin};
+use http::{HeaderMap, HeaderValue, header};
+use protocol::{
+    Dialect, Error, ErrorKind, GetTask, Json, Operation, OperationKind, Reply, TaskId, Violation,
+    error::excerpt,
+    json::{
+        Raw,
+        read::{Node, Path},
+    },
+    nearest_few,
+    rest::{self as paths, percent_decode},
+};
+
+use super::{
+    rest,
+    skill_call::{self, Input},
+};
+use crate::{
+    exchange::{DecodedRequest, Exchange},
+    respond::{self, Envelope, ResponseFormat},
+    routes,
+};
+
+/// The name of a call in the access log.
+pub(crate) const METHOD: &str = "run";
+
+const EVENT_STREAM: &str = "text/event-stream";
+const TEXT: &str = "text/plain";
+
+/// Handles one request.
+pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
+    exchange.log_entry.set_method(METHOD);
+    let result = match decode(&mut exchange, body).await {
+        Ok(request) => exchange.run(request).await,
+        Err(error) => {
+            exchange.log_entry.set_error(&error);
+            Err(error)
+        }
+    };
+    match result {
+        Ok(answer) => respond(exchange, answer),
+        Err(error) => {
+            let response = error_response(&exchange, &error);
+            exchange.log_entry.finish_without_dialect(Origin::Run.label());
+            response
+        }
+    }
+}
+
+/// An error in the form of HTTP+JSON 1.0.
+pub(crate) fn error_response(exchange: &Exchange, error: &Error) -> Response {
+    let envelope = Envelope::Http { media_type: respond::JSON, errors: exchange.server.errors };
+    let format = ResponseFormat { envelope, dialect: Dialect::V1, profile: exchange.endpoint.profile() };
+    respond::error_response(&format, error, exchange.now())
+}
+
+async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, Error> {
+    let skill = requested_skill(exchange)?;
+    let wait = wait::requested(&exchange.head)?;
+    let input = read_input(exchange, body).await?;
+    let mut request = skill_call::send(&skill, input);
+    let (kind, operation) = if rest::header_names_type(&exchange.head.headers, &header::ACCEPT, EVENT_STREAM)
+    {
+        (OperationKind::SendStreamingMessage, Operation::SendStreamingMessage(request))
+    } else {
+        request.return_immediately = wait.is_zero();
+        (OperationKind::SendMessage, Operation::SendMessage(request))
+    };
+    exchange.wait = Some(wait);
+    Ok(DecodedRequest { kind, dialect: Dialect::V1, operation: Ok(operation) })
+}
+
+/// How many similar names an error has.
+const MAX_SIMILAR: usize = 3;
+
+/// The skill that the path names; an error if it does not exist for the caller.
+fn requested_skill(exchange: &Exchange) -> Result<String, Error> {
+    let registered = exchange.registered()?;
+    let scope = exchange.scope();
+    // A name that is not UTF-8 is the name of no skill.
+    let id = percent_decode(exchange.rest()).unwrap_or_default();
+    if registered.skill_for(&id, &scope).is_some() {
+        return Ok(id.into_owned());
+    }
+    let known = registered.skills_for(&scope).map(|skill| skill.id.as_str());
+    let similar = nearest_few(MAX_SIMILAR, &id, known);
+    let hint = match similar.as_slice() {
+        [] => "the agent's card and openapi.json list its skills".to_owned(),
+        similar => format!("did you mean {}?", similar.join(", ")),
+    };
+    let shown = excerpt(&id);
+    Err(Error::new(ErrorKind::MethodNotFound, format!("this agent has no skill {shown:?}; {hint}")))
+}
+
+/// The arguments in the body: JSON, or a text. An empty body is an empty object, for skills that require nothing.
+async fn read_input(exchange: &Exchange, body: Body) -> Result<Input, Error> {
+    let is_text = match media_type(&exchange.head.headers) {
+        Some(kind) if kind.eq_ignore_ascii_case(TEXT) => true,
+        Some(kind) if is_json(kind) => false,
+        None => false,
+        Some(kind) => {
+            let shown = excerpt(kind);
+            let text = format!("Content-Type {shown:?} is not supported; send {} or {TEXT}", respond::JSON);
+            return Err(Error::new(ErrorKind::UnsupportedMediaType, text));
+        }
+    };
+    let bytes = exchange.read_body(body).await?;
+    if is_text {
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
+        return Ok(Input::Text(text.to_owned()));
+    }
+    let json = if bytes.is_empty() { b"{}" } else { bytes.as_ref() };
+    let raw = Raw::parse(json).map_err(|fault| {
+        Error::new(ErrorKind::Parse, format!("the body is not JSON: {fault}: expected the arguments as JSON"))
+    })?;
+    let arguments: Result<Json, Violation> = Node::new(raw, &Path::Root).bounded().any();
+    Ok(Input::Arguments(arguments?))
+}
+
+/// The media type of the body without parameters.
+fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
+    Some(value.split(';').next().unwrap_or_default().trim())
+}
+
+fn is_json(media_type: &str) -> bool {
+    let lower = media_type.to_ascii_lowercase();
+    lower == respond::JSON || lower.starts_with("application/") && lower.ends_with("+json")
+}
+
+fn respond(mut exchange: Exchange, answer: CallResponse) -> Response {
+    let memory = Arc::clone(&exchange.memory);
+    let response = match answer {
+        CallResponse::Replayed(answer) => return respond::replayed(respond(exchange, *answer)),
+        CallResponse::Stream(stream) => return events::respond(exchange, stream),
+        CallResponse::Reply(Reply::SentTask(task)) => {
+            let response = result::of_task(&task, memory);
+            located(response, &exchange, &task.id)
+        }
+        // Only a repeated request gets it, if its first one came over A2A and no task was made visible.
+        CallResponse::Reply(Reply::SentMessage(message)) => {
+            let parts: Vec<_> = message.parts.iter().collect();
+            result::of_parts(&parts, memory)
+        }
+        CallResponse::Reply(_) => {
+            let error = Error::new(ErrorKind::Internal, "internal error: the call has no result");
+            exchange.log_entry.set_error(&error);
+            error_response(&exchange, &error)
+        }
+    };
+    exchange.log_entry.finish_without_dialect(Origin::Run.label());
+    response
+}
+
+/// Names the task: its path in HTTP+JSON, which stays the same when another agent becomes the default one.
+fn located(mut response: Response, exchange: &Exchange, task: &TaskId) -> Response {
+    let get = Operation::GetTask(GetTask::from(task.clone()));
+    let Some((_, path)) = paths::target(Dialect::V1, &get) else { return response };
+    let path = routes::agent_path(exchange.endpoint.agent()) + &path;
+    for (name, value) in [("location", path.as_str()), ("a2ad-task", task.as_str())] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}

@@ -1,0 +1,98 @@
+//! A task as a response: its result if it is completed, else its state.
+
+use std::sync::Arc;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use engine::Reservation;
+use http::{HeaderValue, StatusCode, header};
+use protocol::{
+    Content, Part, Task, TaskState, TaskStatus,
+    dialect::{v1, v03},
+    json::write::Writer,
+    rest::percent_encode,
+};
+
+use crate::{bindings::skill_call, respond};
+
+/// The response for a task: its status code is the task's state.
+pub(super) fn of_task(task: &Task, memory: Arc<Reservation>) -> Response {
+    let status = status_code(task.status.state);
+    let mut response = if status == StatusCode::OK {
+        of_parts(&skill_call::result(task), memory)
+    } else {
+        let mut writer = Writer::new();
+        encode_state(&mut writer, task.id.as_str(), task.context_id.as_str(), &task.status);
+        respond::json(memory.hold(writer.finish()))
+    };
+    *response.status_mut() = status;
+    let state = HeaderValue::from_static(v03::task::state_name(task.status.state));
+    response.headers_mut().insert("a2ad-state", state);
+    response
+}
+
+fn status_code(state: TaskState) -> StatusCode {
+    match state {
+        TaskState::Completed => StatusCode::OK,
+        TaskState::Unspecified | TaskState::Submitted | TaskState::Working => StatusCode::ACCEPTED,
+        TaskState::InputRequired | TaskState::AuthRequired | TaskState::Canceled => StatusCode::CONFLICT,
+        TaskState::Rejected => StatusCode::UNPROCESSABLE_ENTITY,
+        TaskState::Failed => StatusCode::BAD_GATEWAY,
+    }
+}
+
+/// Writes the state of a task with what the agent says about it: `message` for people, `parts` for programs.
+pub(super) fn encode_state(writer: &mut Writer, task: &str, context: &str, status: &TaskStatus) {
+    writer.object(|out| {
+        out.text("taskId", task);
+        out.text("contextId", context);
+        out.text("state", v03::task::state_name(status.state));
+        if let Some(message) = &status.message {
+            out.text("message", &message.text());
+            out.key("parts").array(&message.parts, v1::message::encode_part);
+        }
+    });
+}
+
+/// A result: the content of a single part as it is, else all parts as JSON.
+pub(super) fn of_parts(parts: &[&Part], memory: Arc<Reservation>) -> Response {
+    let single = match parts {
+        [part] => content(part),
+        _ => None,
+    };
+    let (media_type, bytes) = single.unwrap_or_else(|| {
+        let mut writer = Writer::new();
+        writer.object(|out| {
+            out.key("parts").array(parts, |out, part| v1::message::encode_part(out, part));
+        });
+        (respond::JSON.to_owned(), writer.finish())
+    });
+    let mut response = Response::new(Body::from(Bytes::from(memory.hold(bytes))));
+    let headers = response.headers_mut();
+    let media_type = HeaderValue::from_str(&media_type).unwrap_or(OCTETS);
+    headers.insert(header::CONTENT_TYPE, media_type);
+    // The media type is the agent's: a browser that shows the response must not run it as a page of this server.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+    if let [Part { filename: Some(name), content: Content::Raw(_), .. }] = parts {
+        let mut value = "attachment; filename*=UTF-8''".to_owned();
+        percent_encode(&mut value, name);
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(header::CONTENT_DISPOSITION, value);
+        }
+    }
+    response
+}
+
+const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// Media type and bytes of a part; `None` for a URL, whose content is elsewhere.
+fn content(part: &Part) -> Option<(String, Vec<u8>)> {
+    let named = |default: &str| part.media_type.clone().unwrap_or_else(|| default.to_owned());
+    match &part.content {
+        Content::Data(json) => Some((respond::JSON.to_owned(), json.as_str().as_bytes().to_vec())),
+        Content::Text(text) => Some((named("text/plain; charset=utf-8"), text.as_bytes().to_vec())),
+        Content::Raw(bytes) => Some((named("application/octet-stream"), bytes.clone())),
+        Content::Url(_) => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! The OpenAPI 3.1 document of an agent's skills, as `/run/{skill}` serves them.
+//!
+//! It has the skills that exist for the caller, of which there are two sets: with and without those of the extended card.
+//! Each is encoded once and kept with the agent's cards.
+
+mod components;
+mod schema;
+
+use std::convert::Infallible;
+
+use axum::response::Response;
+use engine::{CardDocument, CardKey, RegisteredAgent};
+use http::{HeaderValue, header};
+use protocol::{Error, json::write::Writer, model::AgentSkill, rest::percent_encode};
+
+use crate::{
+    bindings::run,
+    card::{self, CacheScope},
+    exchange::Exchange,
+    routes,
+};
+use components::reference;
+use schema::ComponentSchema;
+
+/// Numbers of this document among those of an agent, above the forms of its cards.
+const PUBLIC_FORM: u8 = 0xf0;
+const EXTENDED_FORM: u8 = 0xf1;
+
+/// Handles a request for the document.
+pub(crate) fn handle(exchange: &Exchange) -> Response {
+    match document(exchange) {
+        Ok(response) => response,
+        Err(error) => run::error_response(exchange, &error),
+    }
+}
+
+fn document(exchange: &Exchange) -> Result<Response, Error> {
+    // Unknown and disabled agents are the same, as for cards.
+    let card = exchange.card()?;
+    let registered = exchange.registered()?;
+    let scope = exchange.scope();
+    let (form, cache_scope) = if registered.settings().sees_extended_skills(&scope) && !scope.is_anonymous() {
+        (EXTENDED_FORM, CacheScope::Private)
+    } else {
+        (PUBLIC_FORM, CacheScope::Public)
+    };
+    let base = if exchange.endpoint.is_named {
+        routes::agent_path(exchange.endpoint.agent())
+    } else {
+        String::new()
+    };
+    let server = exchange.server.origins.public_url.as_deref().unwrap_or("/");
+    let key = CardKey { form, url: base };
+    let Ok(document) = registered.cards().get_or_build(key.clone(), || {
+        let skills = registered.skills_for(&scope);
+        let body = encode(registered, skills, server, &key.url);
+        Ok::<_, Infallible>(CardDocument { etag: card::etag(&body), body: body.into() })
+    });
+    let mut response = card.conditional(&document, &exchange.head.headers, cache_scope);
+    if cache_scope == CacheScope::Private {
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Authorization"));
+    }
+    Ok(response)
+}
+
+/// Encodes the document. `base` precedes the paths of skills.
+fn encode<'a>(
+    registered: &RegisteredAgent,
+    skills: impl Iterator<Item = &'a AgentSkill>,
+    server: &str,
+    base: &str,
+) -> Vec<u8> {
+    let info = registered.info();
+    let skills: Vec<Described<'_>> =
+        skills.enumerate().map(|(index, skill)| Described::new(index, skill, registered)).collect();
+    let mut writer = Writer::new();
+    writer.object(|out| {
+        out.text("openapi", "3.1.0");
+        out.key("info").object(|out| {
+            out.text("title", &info.name);
+            out.text("description", &info.description);
+            out.text("version", &info.version);
+        });
+        out.key("servers").array([server], |out, url| out.object(|out| out.text("url", url)));
+        out.key("paths").object(|out| {
+            for skill in &skills {
+                out.key(&skill.path(base)).object(|out| skill.encode_operation(out.key("post")));
+            }
+        });
+        out.key("components").object(|out| {
+            components::encode(out, skills.iter().flat_map(|skill| [&skill.input, &skill.output]).flatten());
+        });
+    });
+    writer.finish()
+}
+
+/// A skill with its schemas.
+struct Described<'a> {
+    skill: &'a AgentSkill,
+    input: Option<ComponentSchema<'a>>,
+    output: Option<ComponentSchema<'a>>,
+}
+
+impl<'a> Described<'a> {
+    fn new(index: usize, skill: &'a AgentSkill, registered: &'a RegisteredAgent) -> Self {
+        let schemas = registered.skill_schemas(&skill.id);
+        let component = |kind, schema| ComponentSchema::new(&skill.id, index, kind, schema);
+        Self {
+            skill,
+            input: schemas
+                .and_then(|schemas| schemas.input.as_ref())
+                .map(|schema| component("input", schema)),
+            output: schemas
+                .and_then(|schemas| schemas.output.as_ref())
+                .map(|schema| component("output", schema)),
+        }
+    }
+
+    fn path(&self, base: &str) -> String {
+        let mut path = [base, routes::RUN].concat();
+        percent_encode(&mut path, &self.skill.id);
+        path
+    }
+
+    fn encode_operation(&self, out: &mut Writer) {
+        let AgentSkill { id, name, description, tags, .. } = self.skill;
+        out.object(|out| {
+            out.text("operationId", id);
+            out.text("summary", name);
+            out.text("description", description);
+            out.texts_unless_empty("tags", tags);
+            out.key("parameters").array(components::PARAMETERS, |out, (name, _)| {
+                reference(out, "parameters", name);
+            });
+            out.key("requestBody").object(|out| self.encode_request(out));
+            out.key("responses").object(|out| self.encode_responses(out));
+        });
+    }
+
+    fn encode_request(&self, out: &mut Writer) {
+        out.key("content").object(|out| {
+            out.key("application/json").object(|out| match &self.input {
+                Some(schema) => reference(out.key("schema"), "schemas", &schema.name),
+                None => out.key("schema").object(|_| ()),
+            });
+            out.key("text/plain").object(|out| out.key("schema").object(|out| out.text("type", "string")));
+        });
+    }
+
+    fn encode_responses(&self, out: &mut Writer) {
+        out.key("200");
+        match &self.output {
+            // The result is a JSON value of this schema, unless the skill returns more than that.
+            Some(schema) => out.object(|out| {
+                out.text("description", components::COMPLETED);
+                out.key("headers").object(components::encode_task_headers);
+                out.key("content").object(|out| {
+                    out.key("application/json").object(|out| {
+                        out.key("schema").object(|out| {
+                            let any_of = [schema.name.as_str(), components::PARTS];
+                            out.key("anyOf").array(any_of, |out, name| reference(out, "schemas", name));
+                        });
+                    });
+                });
+            }),
+            None => reference(out, "responses", "Completed"),
+        }
+        for (status, name) in components::RESPONSES {
+            reference(out.key(status), "responses", name);
+        }
+    }
+}
