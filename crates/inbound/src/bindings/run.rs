@@ -149,11 +149,7 @@ fn respond(mut exchange: Exchange, answer: CallResponse) -> Response {
             let response = result::of_task(&task, memory);
             located(response, &exchange, &task.id)
         }
-        // Only a repeated request gets it, if its first one came over A2A and no task was made visible.
-        CallResponse::Reply(Reply::SentMessage(message)) => {
-            let parts: Vec<_> = message.parts.iter().collect();
-            result::of_parts(&parts, memory)
-        }
+        // Calls of this endpoint are answered with tasks.
         CallResponse::Reply(_) => {
             let error = Error::new(ErrorKind::Internal, "internal error: the call has no result");
             exchange.log_entry.set_error(&error);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Agent, AgentInfo, AgentResult, DynAgent, Outcome, RegisteredAgent, Turn, agent_fn};
-use protocol::{Json, Part, model::AgentSkill};
+use protocol::{Content, Json, Part, model::AgentSkill};
 use tokio::sync::Semaphore;
 
 /// An agent with one skill of the same name.
@@ -88,4 +88,31 @@ pub(crate) fn floods() -> RegisteredAgent {
         Ok(Outcome::done())
     }
     registered("floods", agent_fn(run))
+}
+
+/// Has these skills; each responds in the form that the message names.
+pub(crate) fn skilled(skills: &[&str]) -> RegisteredAgent {
+    async fn run(turn: Turn) -> Outcome {
+        let file = |name: &str| Part {
+            media_type: Some("image/x-test".into()),
+            filename: Some(name.into()),
+            ..Part::new(Content::Raw(vec![0, b'a', b'\n']))
+        };
+        match turn.text().as_str() {
+            "nothing" => Outcome::done(),
+            "file" => Outcome::artifact("a", file("a \u{fc}.bin")),
+            "url" => Outcome::artifact("a", Part::new(Content::Url("http://example.test/x".into()))),
+            "markdown" => {
+                Outcome::artifact("a", Part { media_type: Some("text/markdown".into()), ..Part::text("# x") })
+            }
+            "two" => Outcome::artifact("a", vec![Part::text("one"), Part::data(Json::parse("[2]").unwrap())]),
+            "reject" => Outcome::reject("arguments.x: expected a number"),
+            text => Outcome::fail(format!("no form {text:?}")),
+        }
+    }
+    let one = registered("skilled", agent_fn(run));
+    let skill = &one.info().skills[0];
+    let named = |id: &&str| AgentSkill { id: (*id).into(), name: (*id).into(), ..skill.clone() };
+    let info = AgentInfo { skills: skills.iter().map(named).collect(), ..one.info().clone() };
+    RegisteredAgent::new(info, one.agent().clone())
 }

@@ -60,17 +60,16 @@ async fn jsonrpc_paths_stay_jsonrpc_for_post() {
 #[tokio::test]
 async fn reserved_names_are_not_tenants() {
     let server = Server::open().await;
-    for path in [
-        "/healthz/tasks",
-        "/run/message:send",
-        "/mcp/tasks",
-        "/api/tasks/x",
-        "/_a2a/tasks",
-        "/a2a/echo/run/tasks",
-    ] {
+    for path in ["/healthz/tasks", "/mcp/tasks", "/api/tasks/x", "/_a2a/tasks"] {
         let answer = server.get(path).await;
         assert_eq!(answer.status, 404, "{path}");
         assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":"#), "{path}: {}", answer.body);
+    }
+    // What follows `run` is the name of a skill.
+    for path in ["/run/message:send", "/a2a/echo/run/tasks"] {
+        let answer = server.post(path, "{}").await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.body.contains("this agent has no skill"), "{path}: {}", answer.body);
     }
 }
 

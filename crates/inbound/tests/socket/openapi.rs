@@ -1,0 +1,90 @@
+//! The OpenAPI document of an agent's skills.
+
+use a2ad_inbound::AgentSettings;
+use engine::{ExtendedCard, SkillSchemas};
+use protocol::Json;
+
+use crate::common::{Server, Setup, agents};
+
+#[expect(clippy::disallowed_types, reason = "the document is read as its users read it")]
+type Value = serde_json::Value;
+
+fn schemas() -> SkillSchemas {
+    let schema = |text| Some(Json::parse(text).unwrap());
+    SkillSchemas {
+        input: schema(
+            r##"{"$schema":"x","properties":{"to":{"$ref":"#/$defs/place"}},"$defs":{"place":{"type":"string"}}}"##,
+        ),
+        output: schema(r#"{"type":"object"}"#),
+    }
+}
+
+async fn open(extended_card: ExtendedCard) -> Server {
+    let skilled = agents::skilled(&["forms", "a/b {c}", "secret"])
+        .with_skill_schemas("forms", schemas())
+        .with_skill_schemas("secret", schemas());
+    let mut setup = Setup { agents: vec![skilled], ..Setup::default() };
+    let settings =
+        AgentSettings { extended_card, extended_skills: vec!["secret".into()], ..AgentSettings::default() };
+    setup.options.agents.insert("skilled".into(), settings);
+    setup.options.default_agent = "skilled".into();
+    setup.open().await
+}
+
+/// What a reference of the document points to.
+fn resolve<'a>(document: &'a Value, reference: &Value) -> &'a Value {
+    let pointer = reference["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+    document.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is missing"))
+}
+
+#[tokio::test]
+async fn each_skill_is_an_operation_with_its_schemas() {
+    let server = open(ExtendedCard::Protected).await;
+    for (path, base) in [("/openapi.json", ""), ("/a2a/skilled/openapi.json", "/a2a/skilled")] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+        let document: Value = answer.body.parse().unwrap();
+        assert_eq!((&document["openapi"], &document["info"]["version"]), (&"3.1.0".into(), &"1.2.3".into()));
+        let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+        let expected = ["/run/forms", "/run/a%2Fb%20%7Bc%7D"].map(|path| format!("{base}{path}"));
+        assert_eq!(paths.len(), 2, "{paths:?}");
+        assert!(expected.iter().all(|path| paths.contains(&path)), "{paths:?}");
+        assert!(!answer.body.contains("secret"));
+        // Each path is one that is served.
+        for path in expected {
+            let head = format!("POST {path} HTTP/1.1\r\ncontent-type: text/plain");
+            assert_eq!(server.exchange(&head, "nothing").await.status, 200, "{path}");
+        }
+        let operation = &document["paths"][&format!("{base}/run/forms")]["post"];
+        assert_eq!(operation["operationId"], "forms");
+        let input = resolve(&document, &operation["requestBody"]["content"]["application/json"]["schema"]);
+        assert_eq!(resolve(&document, &input["properties"]["to"])["type"], "string");
+        assert_eq!(input.get("$schema"), None);
+        let output = &operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"][0];
+        assert_eq!(resolve(&document, output)["type"], "object");
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = if status == "200" { response } else { resolve(&document, response) };
+            assert!(response["description"].is_string(), "{status}");
+        }
+    }
+    // A caller that may see the extended card sees all skills.
+    let open = open(ExtendedCard::Open).await.get("/openapi.json").await;
+    assert!(open.body.contains("/run/secret"));
+}
+
+#[tokio::test]
+async fn document_is_cached_like_a_card() {
+    let server = open(ExtendedCard::Protected).await;
+    let first = server.get("/openapi.json").await;
+    let etag = first.header("etag").unwrap();
+    assert_eq!(first.header("cache-control"), Some("public, max-age=60"));
+    let head = format!("GET /openapi.json HTTP/1.1\r\nif-none-match: {etag}");
+    let second = server.exchange(&head, "").await;
+    assert_eq!((second.status, second.body.as_str(), second.header("etag")), (304, "", Some(etag)));
+    assert_ne!(server.get("/a2a/echo/openapi.json").await.header("etag"), Some(etag));
+    let missing = server.get("/a2a/nobody/openapi.json").await;
+    assert_eq!(missing.status, 404);
+    assert!(missing.body.contains("AGENT_DISABLED"), "{}", missing.body);
+    let posted = server.exchange("POST /openapi.json HTTP/1.1", "").await;
+    assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD")));
+}
