@@ -113,12 +113,12 @@ fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'st
 }
 
 /// Whether a header names a media type with a quality above 0.
-pub(crate) fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
+fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
     quality(headers, name, media_type).is_some_and(|quality| quality > 0.0)
 }
 
 /// The quality value (`q`) that a header gives a media type; `None` if it does not name the type.
-fn quality(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
+pub(crate) fn quality(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).find_map(|media_range| {
         let mut pieces = media_range.split(';').map(str::trim);

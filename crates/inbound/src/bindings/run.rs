@@ -70,8 +70,7 @@ async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, E
     let wait = wait::requested(&exchange.head)?;
     let input = read_input(exchange, body).await?;
     let mut request = skill_call::send(&skill, input);
-    let (kind, operation) = if rest::header_names_type(&exchange.head.headers, &header::ACCEPT, EVENT_STREAM)
-    {
+    let (kind, operation) = if wants_events(&exchange.head.headers) {
         (OperationKind::SendStreamingMessage, Operation::SendStreamingMessage(request))
     } else {
         request.return_immediately = wait.is_zero();
@@ -79,6 +78,12 @@ async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, E
     };
     exchange.wait = Some(wait);
     Ok(DecodedRequest { kind, dialect: Dialect::V1, operation: Ok(operation) })
+}
+
+/// Whether the caller prefers events to a single result. Who accepts both alike gets the result.
+fn wants_events(headers: &HeaderMap) -> bool {
+    let quality = |media_type| rest::quality(headers, &header::ACCEPT, media_type).unwrap_or_default();
+    quality(EVENT_STREAM) > quality(respond::JSON)
 }
 
 /// How many similar names an error has.

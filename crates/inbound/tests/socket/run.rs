@@ -250,6 +250,10 @@ async fn stream_has_progress_chunks_and_the_end() {
         "{last}"
     );
     assert!(!last.contains(NOW), "{last}");
+    // Who accepts a single result as well gets that.
+    let accept = "accept: application/json, text/event-stream, */*;q=0.1";
+    let head = format!("POST /run/echo HTTP/1.1\r\ncontent-type: text/plain\r\n{accept}");
+    assert_eq!(server.exchange(&head, "go").await.body, "go");
     // An error before the first event is a response of its own.
     let head = "POST /run/nothing HTTP/1.1\r\ncontent-type: text/plain\r\naccept: text/event-stream";
     assert_eq!(server.exchange(head, "go").await.status, 404);
