@@ -88,6 +88,8 @@ fn wants_events(headers: &HeaderMap) -> bool {
 
 /// How many similar names an error has.
 const MAX_SIMILAR: usize = 3;
+/// How many names are compared for that: each costs about a microsecond.
+const MAX_COMPARED: usize = 5_000;
 
 /// The skill that the path names; an error if it does not exist for the caller.
 fn requested_skill(exchange: &Exchange) -> Result<String, Error> {
@@ -98,7 +100,7 @@ fn requested_skill(exchange: &Exchange) -> Result<String, Error> {
     if registered.skill_for(&id, &scope).is_some() {
         return Ok(id.into_owned());
     }
-    let known = registered.skills_for(&scope).map(|skill| skill.id.as_str());
+    let known = registered.skills_for(&scope).map(|skill| skill.id.as_str()).take(MAX_COMPARED);
     let similar = nearest_few(MAX_SIMILAR, &id, known);
     let hint = match similar.as_slice() {
         [] => "the agent's card and openapi.json list its skills".to_owned(),

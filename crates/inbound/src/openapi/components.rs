@@ -17,14 +17,8 @@ pub(super) const PARAMETERS: [(&str, &str); 2] = [
 ];
 
 /// The responses other than that of a completed call.
-pub(super) const RESPONSES: [(&str, &str); 6] = [
-    ("202", "Running"),
-    ("404", "Error"),
-    ("409", "Waiting"),
-    ("422", "Rejected"),
-    ("502", "Failed"),
-    ("default", "Error"),
-];
+pub(super) const RESPONSES: [(&str, &str); 5] =
+    [("202", "Running"), ("409", "Waiting"), ("422", "Rejected"), ("502", "Failed"), ("default", "Error")];
 
 pub(super) const COMPLETED: &str = "The result.";
 /// The schema of a result with several parts.

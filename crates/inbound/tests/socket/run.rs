@@ -31,10 +31,6 @@ async fn run_text(server: &Server, path: &str, text: &str) -> Answer {
     run(server, path, "text/plain; charset=utf-8", text).await
 }
 
-async fn run_json(server: &Server, path: &str, json: &str) -> Answer {
-    run(server, path, "application/json", json).await
-}
-
 /// The task that `Location` names, read over HTTP+JSON.
 async fn task_of(server: &Server, answer: &Answer) -> String {
     let location = answer.header("location").unwrap();
@@ -119,7 +115,7 @@ async fn call_that_is_not_finished_in_time_continues_at_its_location() {
         let cancelled = server.exchange(&format!("POST {location}:cancel HTTP/1.1"), "").await;
         assert!(cancelled.body.contains("TASK_STATE_CANCELED"), "{}", cancelled.body);
     }
-    // Without a wish it waits; who cancels the task meanwhile ends the wait.
+    // Without a time it waits for half a minute; who cancels the task meanwhile ends the wait.
     let mut wire = server.connect().await;
     wire.send("POST /run/echo HTTP/1.1\r\ncontent-type: text/plain\r\nidempotency-key: k", "hold").await;
     let repeated = async || {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use bytes::Bytes;
 use engine::Reservation;
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
@@ -67,7 +66,7 @@ pub(super) fn of_parts(parts: &[&Part], memory: Arc<Reservation>) -> Response {
         });
         (respond::JSON.to_owned(), writer.finish())
     });
-    let mut response = Response::new(Body::from(Bytes::from(memory.hold(bytes))));
+    let mut response = Response::new(Body::from(memory.hold(bytes)));
     let headers = response.headers_mut();
     let media_type = HeaderValue::from_str(&media_type).unwrap_or(OCTETS);
     headers.insert(header::CONTENT_TYPE, media_type);
