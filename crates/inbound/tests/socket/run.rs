@@ -53,7 +53,7 @@ async fn result_of_one_part_is_the_body_and_the_task_is_at_its_location() {
         ("/run/echo", "text/plain", "two\nlines ü", text, "two\nlines ü"),
         ("/a2a/echo/run/echo", "text/plain", "", text, ""),
         ("/a2a/chats/run/chats", "text/plain", "hi", text, "reply to hi"),
-        ("/a2a/skilled/run/a%2Fb%20%7Bc%7D", "text/plain", "markdown", "text/markdown", "# x"),
+        ("/a2a/skilled/run/a%2Fb%20%7Bc%7D", "text/plain", "markdown", "text/markdown; charset=utf-8", "# x"),
         (forms, "text/plain", "nothing", "application/json", r#"{"parts":[]}"#),
         (forms, "text/plain", "two", "application/json", r#"{"parts":[{"text":"one"},{"data":[2]}]}"#),
         (forms, "text/plain", "url", "application/json", r#"{"parts":[{"url":"http://example.test/x"}]}"#),

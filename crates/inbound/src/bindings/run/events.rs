@@ -11,8 +11,7 @@ use engine::{
     log::{Entry, Seq},
 };
 use protocol::{
-    Artifact, ArtifactId, Error, ErrorTable, Event, Task, TaskStatus, Timestamp, dialect::v1,
-    json::write::Writer,
+    Artifact, ArtifactId, Error, ErrorTable, Event, Task, Timestamp, dialect::v1, json::write::Writer,
 };
 
 use super::{located, result::encode_state};
@@ -46,7 +45,7 @@ struct RunEvents {
 
 impl EventEncoder for RunEvents {
     fn snapshot(&mut self, out: &mut Vec<u8>, seq: Seq, task: Task, _: Vec<ArtifactId>) {
-        state(out, Some(seq), "task", task.id.as_str(), task.context_id.as_str(), &task.status);
+        event(out, Some(seq), "task", |data| encode_state(data, &task.id, &task.context_id, &task.status));
         for one in &task.artifacts {
             artifact(out, seq, one, false, true);
         }
@@ -56,26 +55,13 @@ impl EventEncoder for RunEvents {
         match entry.event()? {
             Event::Status(update) => {
                 let name = if update.status.state.is_settled() { "final" } else { "progress" };
-                state(
-                    out,
-                    Some(seq),
-                    name,
-                    update.task_id.as_str(),
-                    update.context_id.as_str(),
-                    &update.status,
-                );
-            }
-            Event::Artifact(update) => artifact(out, seq, &update.artifact, update.append, update.last_chunk),
-            Event::Message(message) => {
-                event(out, Some(seq), "final", |data| {
-                    data.object(|data| {
-                        data.text("message", &message.text());
-                        data.key("parts").array(&message.parts, v1::message::encode_part);
-                    });
+                event(out, Some(seq), name, |data| {
+                    encode_state(data, &update.task_id, &update.context_id, &update.status);
                 });
             }
-            // The log has none.
-            Event::Task(_) => {}
+            Event::Artifact(update) => artifact(out, seq, &update.artifact, update.append, update.last_chunk),
+            // Calls of this endpoint are answered with tasks, and the log has no whole ones.
+            Event::Message(_) | Event::Task(_) => {}
         }
         Ok(())
     }
@@ -84,10 +70,6 @@ impl EventEncoder for RunEvents {
         let status = error.kind.row().http_of(self.errors);
         event(out, None, "error", |data| v1::error::encode_status(data, error, status, self.errors, now));
     }
-}
-
-fn state(out: &mut Vec<u8>, seq: Option<Seq>, name: &str, task: &str, context: &str, status: &TaskStatus) {
-    event(out, seq, name, |data| encode_state(data, task, context, status));
 }
 
 fn artifact(out: &mut Vec<u8>, seq: Seq, artifact: &Artifact, append: bool, last_chunk: bool) {

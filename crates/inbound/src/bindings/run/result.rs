@@ -6,7 +6,7 @@ use axum::{body::Body, response::Response};
 use engine::Reservation;
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
-    Content, Part, Task, TaskState, TaskStatus,
+    Content, ContextId, Part, Task, TaskId, TaskState, TaskStatus,
     dialect::{v1, v03},
     json::write::Writer,
     rest::percent_encode,
@@ -21,7 +21,7 @@ pub(super) fn of_task(task: &Task, memory: Arc<Reservation>) -> Response {
         of_parts(&skill_call::result(task), memory)
     } else {
         let mut writer = Writer::new();
-        encode_state(&mut writer, task.id.as_str(), task.context_id.as_str(), &task.status);
+        encode_state(&mut writer, &task.id, &task.context_id, &task.status);
         respond::json(memory.hold(writer.finish()))
     };
     *response.status_mut() = status;
@@ -41,10 +41,10 @@ fn status_code(state: TaskState) -> StatusCode {
 }
 
 /// Writes the state of a task with what the agent says about it: `message` for people, `parts` for programs.
-pub(super) fn encode_state(writer: &mut Writer, task: &str, context: &str, status: &TaskStatus) {
+pub(super) fn encode_state(writer: &mut Writer, task: &TaskId, context: &ContextId, status: &TaskStatus) {
     writer.object(|out| {
-        out.text("taskId", task);
-        out.text("contextId", context);
+        out.text("taskId", task.as_str());
+        out.text("contextId", context.as_str());
         out.text("state", v03::task::state_name(status.state));
         if let Some(message) = &status.message {
             out.text("message", &message.text());
@@ -54,7 +54,7 @@ pub(super) fn encode_state(writer: &mut Writer, task: &str, context: &str, statu
 }
 
 /// A result: the content of a single part as it is, else all parts as JSON.
-pub(super) fn of_parts(parts: &[&Part], memory: Arc<Reservation>) -> Response {
+fn of_parts(parts: &[&Part], memory: Arc<Reservation>) -> Response {
     let single = match parts {
         [part] => content(part),
         _ => None,
@@ -87,11 +87,21 @@ const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream")
 
 /// Media type and bytes of a part; `None` for a URL, whose content is elsewhere.
 fn content(part: &Part) -> Option<(String, Vec<u8>)> {
-    let named = |default: &str| part.media_type.clone().unwrap_or_else(|| default.to_owned());
+    let media_type = part.media_type.as_deref();
     match &part.content {
         Content::Data(json) => Some((respond::JSON.to_owned(), json.as_str().as_bytes().to_vec())),
-        Content::Text(text) => Some((named("text/plain; charset=utf-8"), text.as_bytes().to_vec())),
-        Content::Raw(bytes) => Some((named("application/octet-stream"), bytes.clone())),
+        Content::Text(text) => {
+            Some((with_charset(media_type.unwrap_or("text/plain")), text.as_bytes().to_vec()))
+        }
+        Content::Raw(bytes) => {
+            Some((media_type.unwrap_or("application/octet-stream").to_owned(), bytes.clone()))
+        }
         Content::Url(_) => None,
     }
+}
+
+/// Texts are UTF-8, which readers of `text/*` do not assume.
+fn with_charset(media_type: &str) -> String {
+    let is_assumed = !media_type.starts_with("text/") || media_type.contains("charset=");
+    if is_assumed { media_type.to_owned() } else { format!("{media_type}; charset=utf-8") }
 }
