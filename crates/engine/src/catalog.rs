@@ -4,9 +4,11 @@
 //! removed, enabled, disabled and reconfigured. Whoever begins something with an agent keeps that [`RegisteredAgent`]
 //! until it ends, so that one call or run never mixes two configurations.
 
+mod agent_search;
 mod card_cache;
 mod profile;
 mod run_policy;
+pub mod search;
 mod settings;
 mod skill_schemas;
 
@@ -14,7 +16,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt::{self, Debug, Formatter},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,6 +25,8 @@ use std::{
 use arc_swap::ArcSwap;
 use protocol::{Timestamp, model::AgentSkill};
 
+use agent_search::AgentSearch;
+pub use agent_search::FoundAgent;
 pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use run_policy::{RunPolicy, RunSettings};
@@ -56,6 +60,8 @@ pub struct RegisteredAgent {
     skill_indexes: HashMap<String, usize>,
     /// By skill id.
     skill_schemas: HashMap<String, SkillSchemas>,
+    /// The media types of the agent and of all its skills, each once.
+    all_modes: Modes,
     cards: CardCache,
     /// Every call without a credential has it; set when the agent joins a catalog.
     anonymous_scope: Scope,
@@ -87,6 +93,7 @@ impl RegisteredAgent {
             anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
             skill_indexes: skill_indexes(&info.skills),
             skill_schemas: HashMap::new(),
+            all_modes: Modes::of(&info),
             info,
             agent,
             dedupe: Dedupe::default(),
@@ -190,6 +197,17 @@ impl RegisteredAgent {
         self.info.skills.iter().filter(|skill| self.settings.offers_skill(&skill.id, caller))
     }
 
+    /// The skills that the public card shows.
+    pub fn public_skills(&self) -> impl Iterator<Item = &AgentSkill> {
+        self.info.skills.iter().filter(|skill| !self.settings.extended_skills.contains(&skill.id))
+    }
+
+    /// How many skills the public card shows.
+    pub fn public_skill_count(&self) -> usize {
+        let hidden = self.settings.extended_skills.iter().filter(|id| self.skill(id).is_some());
+        self.info.skills.len() - hidden.count()
+    }
+
     /// The skill with this id, whoever may use it.
     pub fn skill(&self, id: &str) -> Option<&AgentSkill> {
         self.skill_indexes.get(id).map(|index| &self.info.skills[*index])
@@ -198,6 +216,25 @@ impl RegisteredAgent {
     /// The skill with this id, if it exists for a caller.
     pub fn skill_for(&self, id: &str, caller: &Scope) -> Option<&AgentSkill> {
         self.skill(id).filter(|_| self.settings.offers_skill(id, caller))
+    }
+
+    /// The input media types of a skill, or of all skills if none is named or it is unknown. Those of the agent apply to a
+    /// skill that declares none.
+    pub fn input_modes(&self, skill: Option<&str>) -> &[String] {
+        match skill.and_then(|id| self.skill(id)) {
+            Some(skill) if skill.input_modes.is_empty() => &self.info.input_modes,
+            Some(skill) => &skill.input_modes,
+            None => &self.all_modes.input,
+        }
+    }
+
+    /// The same for output media types.
+    pub fn output_modes(&self, skill: Option<&str>) -> &[String] {
+        match skill.and_then(|id| self.skill(id)) {
+            Some(skill) if skill.output_modes.is_empty() => &self.info.output_modes,
+            Some(skill) => &skill.output_modes,
+            None => &self.all_modes.output,
+        }
     }
 
     /// The schemas of a skill; `None` if it has none.
@@ -213,6 +250,31 @@ impl RegisteredAgent {
     /// The card documents that were built from this entry.
     pub fn cards(&self) -> &CardCache {
         &self.cards
+    }
+}
+
+#[derive(Clone)]
+struct Modes {
+    input: Vec<String>,
+    output: Vec<String>,
+}
+
+impl Modes {
+    fn of(info: &AgentInfo) -> Self {
+        let (mut input, mut output) = (info.input_modes.clone(), info.output_modes.clone());
+        for skill in &info.skills {
+            merge(&mut input, &skill.input_modes);
+            merge(&mut output, &skill.output_modes);
+        }
+        Self { input, output }
+    }
+}
+
+fn merge(modes: &mut Vec<String>, more: &[String]) {
+    for mode in more {
+        if !modes.contains(mode) {
+            modes.push(mode.clone());
+        }
     }
 }
 
@@ -243,6 +305,10 @@ pub struct Catalog {
 struct Tenant {
     default_agent: String,
     agents: BTreeMap<String, Arc<RegisteredAgent>>,
+    /// The encoded lists of its agents.
+    lists: CardCache,
+    /// Built by the first search.
+    search: OnceLock<AgentSearch>,
 }
 
 impl Catalog {
@@ -271,7 +337,8 @@ impl Catalog {
             (registered.info.id.clone(), Arc::new(registered))
         });
         let agents = agents.collect();
-        self.tenants.insert(tenant, Tenant { default_agent: default_agent.into(), agents });
+        let (lists, search) = (CardCache::default(), OnceLock::new());
+        self.tenants.insert(tenant, Tenant { default_agent: default_agent.into(), agents, lists, search });
         self
     }
 
@@ -294,6 +361,19 @@ impl Catalog {
     /// The agents of a tenant, ordered by id.
     pub fn agents(&self, tenant: &str) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
         self.tenants.get(tenant).into_iter().flat_map(|tenant| tenant.agents.values())
+    }
+
+    /// Searches the enabled agents of a tenant and the skills on their public cards: those of the best `max` matches,
+    /// best first.
+    pub fn search(&self, tenant: &str, query: &str, max: usize) -> Vec<FoundAgent<'_>> {
+        let Some(tenant) = self.tenants.get(tenant) else { return Vec::new() };
+        let enabled = || tenant.agents.values().filter(|agent| agent.settings().enabled);
+        tenant.search.get_or_init(|| AgentSearch::new(enabled())).find(query, max)
+    }
+
+    /// The documents that list the agents of a tenant, as they were built from this catalog.
+    pub fn agent_lists(&self, tenant: &str) -> Option<&CardCache> {
+        self.tenants.get(tenant).map(|tenant| &tenant.lists)
     }
 
     /// The enabled agents of all tenants, each with its tenant.

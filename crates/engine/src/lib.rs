@@ -34,10 +34,11 @@ pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
     Parts, Record, Recording, Turn, Update, agent_fn,
 };
+pub use catalog::search;
 pub use catalog::{
     AgentInfo, AgentSettings, AuthForm, CardCache, CardDocument, CardForm, CardKey, Catalog, CurrentCatalog,
-    DEFAULT_TENANT, ExtendedCard, FailedReply, Profile, RegisteredAgent, ReplyForm, RunPolicy, RunSettings,
-    SkillSchemas,
+    DEFAULT_TENANT, ExtendedCard, FailedReply, FoundAgent, Profile, RegisteredAgent, ReplyForm, RunPolicy,
+    RunSettings, SkillSchemas,
 };
 pub use clock::Clock;
 pub use context::Conversation;

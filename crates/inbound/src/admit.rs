@@ -109,22 +109,22 @@ fn check_media(
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
-    let info = registered.info();
     // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
     let exists = |skill: &String| {
         let public = || registered.settings().offers_skill(skill, registered.anonymous_scope());
         !identity.is_anonymous() || public()
     };
     let skill = req.requested_skill().filter(exists);
-    let profile_mode = endpoint.profile().card.mode;
-    media::check_output(
-        &media::output_modes(info, skill.as_deref(), profile_mode),
-        &req.accepted_output_modes,
-    )?;
+    let modes = |own| with_profile_mode(own, endpoint.profile().card.mode);
+    media::check_output(&modes(registered.output_modes(skill.as_deref())), &req.accepted_output_modes)?;
     if check_input {
-        media::check_input(&media::input_modes(info, skill.as_deref(), profile_mode), &req.message.parts)?;
+        media::check_input(&modes(registered.input_modes(skill.as_deref())), &req.message.parts)?;
     }
     Ok(())
+}
+
+fn with_profile_mode<'a>(own: &'a [String], profile_mode: Option<&'a str>) -> Vec<&'a str> {
+    own.iter().map(String::as_str).chain(profile_mode).collect()
 }
 
 fn apply_profile(endpoint: &Endpoint, dialect: Dialect, mut operation: Operation) -> Operation {

@@ -13,7 +13,7 @@ use protocol::{
     dialect::{draft, merged, v1, v03},
     error::excerpt,
     json::write::Writer,
-    model::{AgentCapabilities, AgentInterface, SecurityRequirement},
+    model::{AgentCapabilities, AgentInterface, AgentSkill, SecurityRequirement},
 };
 
 use crate::{
@@ -85,6 +85,46 @@ impl CacheScope {
             Self::Private => "private",
         }
     }
+}
+
+/// How long a public document may be kept, and since when it is valid.
+pub(crate) struct Caching {
+    pub(crate) scope: CacheScope,
+    pub(crate) max_age: Duration,
+    /// Sent as `Last-Modified`.
+    pub(crate) since: Timestamp,
+}
+
+impl Caching {
+    /// Responds with a document, or says that the client has it already.
+    pub(crate) fn respond(&self, document: &CardDocument, headers: &HeaderMap) -> Response {
+        let etag = document.etag.as_str();
+        let fresh = etag_matches(headers, etag);
+        let mut response = respond::json(if fresh { Bytes::new() } else { document.body.clone() });
+        if fresh {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        let out = response.headers_mut();
+        let kept = format!("{}, max-age={}", self.scope.directive(), self.max_age.as_secs());
+        let modified = self.since.http_date();
+        let values = [
+            (header::ETAG, etag),
+            (header::CACHE_CONTROL, kept.as_str()),
+            (header::LAST_MODIFIED, modified.as_str()),
+        ];
+        for (name, value) in values {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                out.insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// A document that was written, with its entity tag.
+pub(crate) fn document(writer: Writer) -> CardDocument {
+    let body = writer.finish();
+    CardDocument { etag: etag(&body), body: body.into() }
 }
 
 /// Everything an agent's card is built from.
@@ -193,8 +233,7 @@ impl<'a> CardBuilder<'a> {
             Shape::V03 => v03::card::encode_styled(&mut writer, &card, style),
             Shape::Draft => draft::card::encode_styled(&mut writer, &card, style),
         }
-        let body = writer.finish();
-        Ok(CardDocument { etag: etag(&body), body: body.into() })
+        Ok(document(writer))
     }
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
@@ -220,44 +259,26 @@ impl<'a> CardBuilder<'a> {
         headers: &HeaderMap,
         cache_scope: CacheScope,
     ) -> Response {
-        let etag = document.etag.as_str();
-        let fresh = etag_matches(headers, etag);
-        let mut response = respond::json(if fresh { Bytes::new() } else { document.body.clone() });
-        if fresh {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-        }
-        let out = response.headers_mut();
-        let kept = format!("{}, max-age={}", cache_scope.directive(), self.options.max_age.as_secs());
-        let modified = self.since.http_date();
-        let values = [
-            (header::ETAG, etag),
-            (header::CACHE_CONTROL, kept.as_str()),
-            (header::LAST_MODIFIED, modified.as_str()),
-        ];
-        for (name, value) in values {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                out.insert(name, value);
-            }
-        }
-        response
+        Caching { scope: cache_scope, max_age: self.options.max_age, since: self.since }
+            .respond(document, headers)
     }
 
     /// The card without the skills that only the extended card shows.
     fn public(&self) -> AgentCard {
-        let hidden = &self.registered.settings().extended_skills;
-        let mut card = self.extended();
-        card.skills.retain(|skill| !hidden.contains(&skill.id));
-        card
+        self.with_skills(self.registered.public_skills().cloned().collect())
     }
 
     /// The card with all skills.
     pub(crate) fn extended(&self) -> AgentCard {
+        self.with_skills(self.registered.info().skills.clone())
+    }
+
+    fn with_skills(&self, mut skills: Vec<AgentSkill>) -> AgentCard {
         let (info, settings) = (self.registered.info(), self.registered.settings());
         let modes = |own: &[String]| match settings.profile.card.mode {
             Some(mode) => vec![mode.to_owned()],
             None => own.to_vec(),
         };
-        let mut skills = info.skills.clone();
         if settings.profile.card.mode.is_some() {
             for skill in &mut skills {
                 skill.input_modes = modes(&[]);

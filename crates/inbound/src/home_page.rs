@@ -97,6 +97,9 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", String::from_utf8_lossy(&writer.finish()).replace('"', ""))
 }
 
+/// The skills of an agent that are shown.
+const MAX_SKILLS: usize = 50;
+
 const CALLERS: &str =
     "Callers without a credential are all the same anonymous caller: each sees the others' tasks.";
 
@@ -184,12 +187,17 @@ impl PageContent<'_> {
         )?;
         // As on the public card.
         let hidden = &settings.extended_skills;
-        let skills: Vec<_> = agent.skills.iter().filter(|skill| !hidden.contains(&skill.id)).collect();
+        let public = || agent.skills.iter().filter(|skill| !hidden.contains(&skill.id));
+        let skills: Vec<_> = public().take(MAX_SKILLS).collect();
         // The only skill of an agent often has the same description.
         let is_repeated = matches!(skills[..], [only] if only.description == agent.description);
         for skill in skills.iter().filter(|_| !is_repeated) {
             let (id, description) = (Escaped(&skill.id), Escaped(&skill.description));
             writeln!(out, "<p class=\"quiet\"><code>{id}</code> {description}</p>")?;
+        }
+        // Not counted: there may be many.
+        if public().nth(MAX_SKILLS).is_some() {
+            out.write_str("<p class=\"quiet\">More skills are on the card.</p>\n")?;
         }
         let example = skills.iter().find_map(|skill| skill.examples.first());
         let example = example.map_or("hello", String::as_str);
@@ -447,7 +455,7 @@ mod tests {
         let skills =
             vec![skill("inner", "hidden skill", "hidden example"), skill("outer", "shown skill", "try")];
         let agent = engine::AgentInfo { skills, ..agent("a") };
-        let settings = AgentSettings { extended_skills: vec!["inner".into()], ..AgentSettings::default() };
+        let settings = AgentSettings { extended_skills: ["inner".into()].into(), ..AgentSettings::default() };
         let content = PageContent {
             origin: "http://x".into(),
             accepted_versions: AcceptedVersions::default(),

@@ -41,7 +41,7 @@ impl AgentConfig {
             streaming: self.streaming,
             push: self.push,
             extended_card: self.extended_card,
-            extended_skills: self.extended_skills.clone(),
+            extended_skills: self.extended_skills.iter().cloned().collect(),
             extensions: self.extensions.clone(),
             check_media_types: self.check_media_types,
             concurrent: self.concurrent,

@@ -139,7 +139,7 @@ impl Card {
     /// Adds a skill that only the extended card shows.
     #[must_use]
     pub fn extended_skill(mut self, skill: AgentSkill) -> Self {
-        self.settings.extended_skills.push(skill.id.clone());
+        self.settings.extended_skills.insert(skill.id.clone());
         self.full_skill(skill)
     }
 

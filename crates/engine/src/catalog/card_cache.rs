@@ -1,4 +1,4 @@
-//! The card documents of one agent, so that each is encoded and hashed once.
+//! The card documents of one agent, or the lists of a tenant's agents, so that each is encoded and hashed once.
 
 use std::{
     collections::HashMap,
@@ -10,6 +10,8 @@ use bytes::Bytes;
 /// The most documents kept for one agent. Clients choose the host in the URLs of a card, so without a limit they could
 /// fill the memory.
 const MAX_DOCUMENTS: usize = 64;
+/// The most bytes of documents kept for one agent, for the same reason: the card of 15,000 skills has megabytes.
+const MAX_BYTES: usize = 32 << 20;
 
 /// What distinguishes the card documents of one agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,13 +42,15 @@ impl CardCache {
         key: CardKey,
         build: impl FnOnce() -> Result<CardDocument, E>,
     ) -> Result<Arc<CardDocument>, E> {
-        // Locked while it is built, which takes microseconds, so that no two requests build the same document.
+        // Locked while it is built, so that no two requests build the same document. That takes microseconds, and
+        // milliseconds with thousands of skills.
         let mut documents = self.documents();
         if let Some(document) = documents.get(&key) {
             return Ok(Arc::clone(document));
         }
         let document = Arc::new(build()?);
-        if documents.len() >= MAX_DOCUMENTS {
+        let bytes: usize = documents.values().map(|document| document.body.len()).sum();
+        if documents.len() >= MAX_DOCUMENTS || bytes + document.body.len() > MAX_BYTES {
             documents.clear();
         }
         documents.insert(key, Arc::clone(&document));
@@ -120,6 +124,11 @@ mod tests {
             assert_eq!(cache.get_or_build(key(0, &url), || document(&url)).unwrap().body, url);
             assert!(cache.len() <= MAX_DOCUMENTS);
         }
+        let large = "x".repeat(MAX_BYTES / 2 + 1);
+        for url in ["a", "b"] {
+            cache.get_or_build(key(1, url), || document(&large)).unwrap();
+        }
+        assert_eq!(cache.len(), 1);
         let copy = cache.clone();
         assert!(copy.is_empty() && !cache.is_empty());
     }

@@ -1,5 +1,7 @@
 //! How an agent is served.
 
+use std::collections::BTreeSet;
+
 use protocol::model::{AgentExtension, SecurityScheme};
 
 use super::profile::Profile;
@@ -19,7 +21,7 @@ pub struct AgentSettings {
     /// Which callers may get its extended card.
     pub extended_card: ExtendedCard,
     /// The ids of the skills that only the extended card shows.
-    pub extended_skills: Vec<String>,
+    pub extended_skills: BTreeSet<String>,
     /// Supported protocol extensions, each marked as required or optional.
     pub extensions: Vec<AgentExtension>,
     /// Whether to reject message parts of a media type that the card does not list.
@@ -36,7 +38,7 @@ impl AgentSettings {
     /// Whether a skill exists for a caller. A skill that only the extended card shows is for callers with a credential,
     /// or for all if everybody can get that card.
     pub fn offers_skill(&self, skill: &str, caller: &Scope) -> bool {
-        self.sees_extended_skills(caller) || !self.extended_skills.iter().any(|extended| extended == skill)
+        self.sees_extended_skills(caller) || !self.extended_skills.contains(skill)
     }
 
     /// Whether the skills that only the extended card shows exist for a caller.
@@ -58,7 +60,7 @@ impl Default for AgentSettings {
             streaming: true,
             push: false,
             extended_card: ExtendedCard::default(),
-            extended_skills: Vec::new(),
+            extended_skills: BTreeSet::new(),
             extensions: Vec::new(),
             check_media_types: true,
             concurrent: 0,

@@ -4,43 +4,7 @@
 //! Types are compared without case and parameters. `*/*` and `type/*` are wildcards on either side, and so are the
 //! draft's names `text`, `data` and `file`.
 
-use engine::AgentInfo;
-use protocol::{Error, ErrorKind, Part, model::AgentSkill};
-
-/// The agent's output modes: those of the requested skill, or of all skills if none is requested.
-pub(super) fn output_modes<'a>(
-    info: &'a AgentInfo,
-    skill: Option<&str>,
-    profile_mode: Option<&'a str>,
-) -> Vec<&'a str> {
-    modes(&info.output_modes, &info.skills, skill, profile_mode, |skill| &skill.output_modes)
-}
-
-/// The agent's input modes: those of the requested skill, or of all skills if none is requested.
-pub(super) fn input_modes<'a>(
-    info: &'a AgentInfo,
-    skill: Option<&str>,
-    profile_mode: Option<&'a str>,
-) -> Vec<&'a str> {
-    modes(&info.input_modes, &info.skills, skill, profile_mode, |skill| &skill.input_modes)
-}
-
-/// `own` are the agent's modes; they apply to a skill that declares none.
-fn modes<'a>(
-    own: &'a [String],
-    skills: &'a [AgentSkill],
-    asked: Option<&str>,
-    profile_mode: Option<&'a str>,
-    of: fn(&AgentSkill) -> &Vec<String>,
-) -> Vec<&'a str> {
-    let asked = asked.and_then(|id| skills.iter().find(|skill| skill.id == id));
-    let modes: Vec<&String> = match asked {
-        Some(skill) if of(skill).is_empty() => own.iter().collect(),
-        Some(skill) => of(skill).iter().collect(),
-        None => own.iter().chain(skills.iter().flat_map(of)).collect(),
-    };
-    modes.into_iter().map(String::as_str).chain(profile_mode).collect()
-}
+use protocol::{Error, ErrorKind, Part};
 
 /// Rejects a client whose accepted modes exclude every mode of the agent. An empty list accepts everything. JSON is
 /// text too: many clients accept text only, whatever the agent, and most tools answer with a text or a JSON object.

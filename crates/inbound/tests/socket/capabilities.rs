@@ -147,7 +147,7 @@ async fn extended_card_is_served_at_the_paths_of_0_2() {
 
 #[tokio::test]
 async fn extended_skills_are_hidden_from_the_public_card() {
-    let hidden = vec!["currency".to_owned(), "echo".to_owned()];
+    let hidden = ["currency".to_owned(), "echo".to_owned()].into();
     let settings = AgentSettings {
         extended_card: ExtendedCard::Open,
         extended_skills: hidden,

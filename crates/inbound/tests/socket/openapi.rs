@@ -24,8 +24,11 @@ async fn open(extended_card: ExtendedCard) -> Server {
         .with_skill_schemas("forms", schemas())
         .with_skill_schemas("secret", schemas());
     let mut setup = Setup { agents: vec![skilled], ..Setup::default() };
-    let settings =
-        AgentSettings { extended_card, extended_skills: vec!["secret".into()], ..AgentSettings::default() };
+    let settings = AgentSettings {
+        extended_card,
+        extended_skills: ["secret".into()].into(),
+        ..AgentSettings::default()
+    };
     setup.options.agents.insert("skilled".into(), settings);
     setup.options.default_agent = "skilled".into();
     setup.open().await

@@ -11,7 +11,7 @@ async fn open() -> Server {
     let mut setup = Setup { agents, ..Setup::default() };
     let secret = AgentSettings {
         extended_card: ExtendedCard::Protected,
-        extended_skills: vec!["secret".into()],
+        extended_skills: ["secret".into()].into(),
         ..AgentSettings::default()
     };
     setup.options.agents.insert("skilled".into(), secret);

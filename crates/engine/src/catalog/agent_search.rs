@@ -1,0 +1,81 @@
+//! Search over the agents of a tenant and the skills on their public cards.
+
+use std::sync::Arc;
+
+use protocol::model::AgentSkill;
+
+use super::{
+    RegisteredAgent,
+    search::{Document, Field, Index},
+};
+
+/// The index over the enabled agents of a tenant. What only extended cards show is not in it.
+#[derive(Debug)]
+pub(super) struct AgentSearch {
+    entries: Vec<Entry>,
+    index: Index,
+}
+
+/// A document of the index.
+#[derive(Debug)]
+struct Entry {
+    agent: Arc<RegisteredAgent>,
+    /// The position of the skill in the agent's list; `None` is the agent itself.
+    skill: Option<usize>,
+}
+
+/// An agent that matches a query.
+#[derive(Clone, Debug)]
+pub struct FoundAgent<'a> {
+    /// The agent.
+    pub agent: &'a Arc<RegisteredAgent>,
+    /// Its skills that match, best first.
+    pub skills: Vec<&'a AgentSkill>,
+}
+
+impl AgentSearch {
+    pub(super) fn new<'a>(agents: impl Iterator<Item = &'a Arc<RegisteredAgent>>) -> Self {
+        let entries: Vec<Entry> = agents.flat_map(entries).collect();
+        let index = Index::new(entries.iter().map(Entry::document));
+        Self { entries, index }
+    }
+
+    /// The agents of the best `max` documents, each where its best document is.
+    pub(super) fn find(&self, query: &str, max: usize) -> Vec<FoundAgent<'_>> {
+        let mut found: Vec<FoundAgent<'_>> = Vec::new();
+        for hit in self.index.search(query, max).hits {
+            let Entry { agent, skill } = &self.entries[hit.document];
+            let skill = skill.map(|position| &agent.info().skills[position]);
+            match found.iter_mut().find(|one| Arc::ptr_eq(one.agent, agent)) {
+                Some(one) => one.skills.extend(skill),
+                None => found.push(FoundAgent { agent, skills: skill.into_iter().collect() }),
+            }
+        }
+        found
+    }
+}
+
+/// An agent and its public skills.
+fn entries(agent: &Arc<RegisteredAgent>) -> Vec<Entry> {
+    let hidden = &agent.settings().extended_skills;
+    let skills = agent.info().skills.iter().enumerate().filter(|(_, skill)| !hidden.contains(&skill.id));
+    let positions = skills.map(|(position, _)| Some(position));
+    let entry = |skill| Entry { agent: Arc::clone(agent), skill };
+    [None].into_iter().chain(positions).map(entry).collect()
+}
+
+impl Entry {
+    fn document(&self) -> Document<'_> {
+        let info = self.agent.info();
+        let Some(position) = self.skill else {
+            let document = Document::default().with(Field::Name, &info.id).with(Field::Name, &info.name);
+            return document.with(Field::Description, &info.description);
+        };
+        let skill = &info.skills[position];
+        let document = Document::of_skill(skill);
+        match self.agent.skill_schemas(&skill.id).and_then(|schemas| schemas.input.as_ref()) {
+            Some(schema) => document.with_schema(schema),
+            None => document,
+        }
+    }
+}
