@@ -31,7 +31,7 @@ pub use currency::Currency;
 pub use echo::Echo;
 pub use plotter::Plotter;
 pub use reminder::Reminder;
-pub use router::{Route, Router};
+pub use router::{InputSchema, Route, Router};
 pub use slow_writer::SlowWriter;
 pub use tck::Tck;
 
@@ -265,9 +265,10 @@ pub fn info(name: &str) -> Option<AgentInfo> {
     find(name).map(Builtin::info)
 }
 
-/// Keywords that route a message to a built-in agent, beside its name and its skills' tags.
-pub fn keywords(name: &str) -> Vec<String> {
-    find(name).map(|row| (row.keywords)()).unwrap_or_default()
+/// Keywords that route a message to a skill of a built-in agent: its id, its tags and those of the agent.
+pub fn routing_keywords(skill: &AgentSkill, builtin: &str) -> Vec<String> {
+    let own = find(builtin).map(|row| (row.keywords)()).unwrap_or_default();
+    own.into_iter().chain(skill.tags.iter().cloned()).chain([skill.id.clone()]).collect()
 }
 
 fn find(name: &str) -> Option<&'static Builtin> {

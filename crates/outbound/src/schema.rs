@@ -10,6 +10,8 @@ use std::{
 use jsonschema::Validator;
 use protocol::Json;
 
+use crate::agents::InputSchema;
+
 /// The tree that the validator reads. Arguments are passed on as the client sent them, never from this tree.
 #[expect(clippy::disallowed_types, reason = "the validator reads this type")]
 type Tree = serde_json::Value;
@@ -102,6 +104,20 @@ impl Schema {
     /// Whether a value is allowed.
     pub fn allows(&self, value: &Json) -> bool {
         parse(value).is_ok_and(|tree| self.validator().is_valid(&tree))
+    }
+}
+
+impl InputSchema for Schema {
+    fn text(&self) -> &Json {
+        self.text()
+    }
+
+    fn required(&self) -> &[String] {
+        self.required()
+    }
+
+    fn allows(&self, arguments: &Json) -> bool {
+        self.allows(arguments)
     }
 }
 

@@ -7,8 +7,11 @@ use super::{Builtin, CATALOGUE, Demo, Route, Router};
 pub(super) const ABOUT: &str = "Shows what a2ad does: converts money, gives back what it is given, writes slowly, asks before it proceeds";
 
 pub(super) fn router() -> Router {
-    let route =
-        |row: &Builtin| Some(Route::new(main_skill(row)?, (row.create)()).with_keywords((row.keywords)()));
+    let route = |row: &Builtin| {
+        let skill = main_skill(row)?;
+        let keywords = super::routing_keywords(&skill, row.name);
+        Some(Route::new(skill, (row.create)()).with_keywords(keywords))
+    };
     Router::new(rows().filter_map(route).collect())
 }
 

@@ -1,33 +1,56 @@
-//! Delegates a turn to another agent: by the requested skill, else by keywords in the text, else it asks the
-//! client.
+//! Delegates a turn to another agent: by the requested skill, else by the data or the text of the message if they are
+//! clear, else it asks the client.
 //!
 //! The other agent runs the same turn, so there is one task. It also gets the requested skill id; a router
 //! behind a router ignores an id it does not have. The choice is kept for the task's later turns: every
 //! checkpoint starts with the skill's id and a line feed, and the rest belongs to the other agent.
 //!
-//! A skill that is only for callers with a credential is neither chosen for others nor shown to them.
+//! A skill that is only for callers with a credential is neither chosen for others nor shown to them, and does not change
+//! what is chosen for them: they have their own list of routes and their own search.
 
-use std::{sync::Arc, time::Duration};
+mod data_match;
+mod question;
+mod route;
+mod text_match;
+
+use std::{collections::HashMap, sync::OnceLock, time::Duration};
 
 use bytes::Bytes;
-use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
-use protocol::{Content, Json, Message, Part, Role, TaskId, json::write::Writer, model::AgentSkill};
+use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
+use protocol::{Json, Message, TaskId};
+
+pub use route::{InputSchema, Route};
+use text_match::TextMatch;
 
 /// How long a turn waits whose skill is not known yet: with the delays between attempts, longer than a server may take
 /// to start.
 const STARTING_DELAY: Duration = Duration::from_secs(10);
-/// Up to this product of its size and the number of skills, a data part is compared with the schema of every skill.
-const MAX_COMPARED: usize = 16 << 20;
-const QUESTION: &str = "Which skill do you want?";
-/// The longest list of skills in a question.
-const MAX_LISTED: usize = 50;
+/// Up to this number of skills, a question lists all of them; of more skills, those that match best.
+const MAX_LISTED: usize = 20;
+/// The most skills that are listed because they match.
+const MAX_SUGGESTED: usize = 10;
 
 /// Delegates turns to other agents.
 pub struct Router {
     routes: Vec<Route>,
+    /// The position of each route, by the id of its skill.
+    positions: HashMap<String, usize>,
+    /// The routes of callers with a credential: all of them.
+    all: RouteList,
+    /// The routes of other callers; `None` if they are the same.
+    public: Option<RouteList>,
+    /// The most restrictive policy of all agents.
+    policy: ExecutionPolicy,
     /// What has skills that are not known yet.
     pending: Vec<String>,
     unknown_skill: UnknownSkill,
+}
+
+/// Some of the routes, by position.
+struct RouteList {
+    members: Vec<usize>,
+    /// Built by the first message that names no skill.
+    text_match: OnceLock<TextMatch>,
 }
 
 /// What a router does with a turn whose skill it does not have.
@@ -38,54 +61,23 @@ enum UnknownSkill {
     Fail,
 }
 
-/// Whether a route accepts these arguments.
-type Arguments = Box<dyn Fn(&Json) -> bool + Send + Sync>;
-
-/// One agent of a router.
-pub struct Route {
-    skill: AgentSkill,
-    agent: DynAgent,
-    /// Routing keywords, in lower case.
-    words: Vec<String>,
-    arguments: Option<Arguments>,
-    known_callers_only: bool,
-}
-
-impl Route {
-    /// A route to the agent of a skill. The skill's id and tags are routing keywords.
-    pub fn new(skill: AgentSkill, agent: DynAgent) -> Self {
-        let words = skill.tags.iter().chain([&skill.id]).map(|word| word.to_lowercase()).collect();
-        Self { skill, agent, words, arguments: None, known_callers_only: false }
-    }
-
-    /// Adds routing keywords.
-    #[must_use]
-    pub fn with_keywords(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        self.words.extend(words);
-        self
-    }
-
-    /// Sets which arguments the skill accepts: a data part that only one skill accepts chooses it.
-    #[must_use]
-    pub fn with_arguments(self, accepts: impl Fn(&Json) -> bool + Send + Sync + 'static) -> Self {
-        Self { arguments: Some(Box::new(accepts)), ..self }
-    }
-
-    /// Only callers with a credential may use the skill; for others it does not exist.
-    #[must_use]
-    pub fn for_known_callers(self) -> Self {
-        Self { known_callers_only: true, ..self }
-    }
-
-    fn is(&self, skill: &str) -> bool {
-        self.skill.id == skill
-    }
-}
-
 impl Router {
-    /// A router with these routes.
+    /// A router with these routes. The first one of two with the same id counts.
     pub fn new(routes: Vec<Route>) -> Self {
-        Self { routes, pending: Vec::new(), unknown_skill: UnknownSkill::Ignore }
+        let reversed = routes.iter().enumerate().rev();
+        let positions = reversed.map(|(position, route)| (route.skill.id.clone(), position)).collect();
+        let has_private = routes.iter().any(|route| route.known_callers_only);
+        let is_public = |position: &usize| !routes[*position].known_callers_only;
+        let public = has_private.then(|| RouteList::new((0..routes.len()).filter(is_public)));
+        Self {
+            positions,
+            all: RouteList::new(0..routes.len()),
+            public,
+            policy: most_restrictive(&routes),
+            routes,
+            pending: Vec::new(),
+            unknown_skill: UnknownSkill::Ignore,
+        }
     }
 
     /// Sets what has further skills that are not known yet: a turn that requests an unknown skill is then tried again
@@ -103,14 +95,15 @@ impl Router {
 
     /// The routes that exist for a caller.
     fn routes_of(&self, caller: &Scope) -> Routes<'_> {
-        let exists = |route: &&Route| !(route.known_callers_only && caller.is_anonymous());
-        Routes(self.routes.iter().filter(exists).collect())
+        let is_known = !caller.is_anonymous();
+        let list = self.public.as_ref().filter(|_| !is_known).unwrap_or(&self.all);
+        Routes { router: self, list, is_known }
     }
 
     /// Whether the skill of a turn may become known when its server has started.
-    fn is_starting(&self, routes: &Routes<'_>, requested: Option<&str>) -> bool {
-        let unknown = requested.is_some_and(|skill| routes.find(skill).is_none());
-        (unknown || routes.0.is_empty()) && !self.pending.is_empty()
+    fn is_starting(&self, routes: Routes<'_>, requested: Option<&str>) -> bool {
+        let unknown = || requested.is_some_and(|skill| routes.find(skill).is_none());
+        !self.pending.is_empty() && (routes.is_empty() || unknown())
     }
 
     /// Waits for a server that starts. The next attempt has the skills that are known then.
@@ -123,83 +116,90 @@ impl Router {
     }
 
     /// The outcome of a turn that no route can take.
-    fn unavailable(&self, routes: &Routes<'_>, turn: &Turn, requested: Option<&str>) -> Option<Outcome> {
+    fn unavailable(&self, routes: Routes<'_>, turn: &Turn, requested: Option<&str>) -> Option<Outcome> {
         let unknown = requested.filter(|skill| routes.find(skill).is_none());
         match (unknown, &self.unknown_skill) {
             (Some(skill), UnknownSkill::Fail) => Some(removed(turn, skill)),
-            _ if routes.0.is_empty() => Some(Outcome::reject("this agent has no skill for this caller")),
+            _ if routes.is_empty() => Some(Outcome::reject("this agent has no skill for this caller")),
             _ => None,
         }
     }
 }
 
+impl RouteList {
+    fn new(members: impl Iterator<Item = usize>) -> Self {
+        Self { members: members.collect(), text_match: OnceLock::new() }
+    }
+}
+
 /// The routes that exist for one caller.
-struct Routes<'a>(Vec<&'a Route>);
+#[derive(Clone, Copy)]
+struct Routes<'a> {
+    router: &'a Router,
+    list: &'a RouteList,
+    /// Whether the caller has a credential.
+    is_known: bool,
+}
 
 impl<'a> Routes<'a> {
-    fn find(&self, skill: &str) -> Option<&'a Route> {
-        self.0.iter().copied().find(|route| route.is(skill))
+    fn is_empty(self) -> bool {
+        self.list.members.is_empty()
     }
 
-    /// Chooses by the requested skill, else the task's earlier skill, else the data, else the text.
-    fn choose(&self, turn: &Turn, before: Option<&str>) -> Option<&'a Route> {
-        let known = turn.skill.as_deref().and_then(|skill| self.find(skill));
-        known
+    fn iter(self) -> impl Iterator<Item = &'a Route> + Clone {
+        self.list.members.iter().map(move |position| &self.router.routes[*position])
+    }
+
+    fn member(self, number: usize) -> &'a Route {
+        &self.router.routes[self.list.members[number]]
+    }
+
+    fn find(self, skill: &str) -> Option<&'a Route> {
+        let route = &self.router.routes[*self.router.positions.get(skill)?];
+        (self.is_known || !route.known_callers_only).then_some(route)
+    }
+
+    /// Chooses by the requested skill, else the task's earlier skill, else the only one, else the data, else the text.
+    fn choose(self, turn: &Turn, before: Option<&str>) -> Option<&'a Route> {
+        let named = turn.skill.as_deref().and_then(|skill| self.find(skill));
+        named
             .or_else(|| before.and_then(|skill| self.find(skill)))
-            .or_else(|| self.match_data(&turn.message))
+            .or_else(|| self.only())
+            .or_else(|| data_match::only_match(&turn.message, self.iter()))
             .or_else(|| self.match_text(&turn.message.text()))
     }
 
-    /// The only skill that accepts the message's data part.
-    fn match_data(&self, message: &Message) -> Option<&'a Route> {
-        let data = message.parts.iter().find_map(|part| match &part.content {
-            Content::Data(data) => Some(data),
+    /// The route of an agent that has one, and will not have others in a moment.
+    fn only(self) -> Option<&'a Route> {
+        match self.list.members.as_slice() {
+            [only] if self.router.pending.is_empty() => Some(&self.router.routes[*only]),
             _ => None,
-        })?;
-        if data.as_str().len().saturating_mul(self.0.len()) > MAX_COMPARED {
+        }
+    }
+
+    fn match_text(self, text: &str) -> Option<&'a Route> {
+        let text = text.trim();
+        if text.is_empty() {
             return None;
         }
-        self.only(|route| route.arguments.as_ref().is_some_and(|accepts| accepts(data)))
+        self.find(text).or_else(|| self.text_match().choose(text).map(|number| self.member(number)))
     }
 
-    /// Matches a text that is the id or an example of a skill, else by the first word that is a keyword of exactly one
-    /// skill.
-    fn match_text(&self, text: &str) -> Option<&'a Route> {
-        let example = |route: &&&Route| route.skill.examples.iter().any(|example| example == text.trim());
-        let by_keyword = |word: &str| self.only(|route| route.words.iter().any(|known| known == word));
-        let text_in_lower_case = text.to_lowercase();
-        let words = text_in_lower_case
-            .split(|character: char| !(character.is_alphanumeric() || "-_".contains(character)));
-        let named = self.find(text.trim());
-        named
-            .or_else(|| self.0.iter().find(example).copied())
-            .or_else(|| words.map(by_keyword).find_map(|route| route))
+    fn text_match(self) -> &'a TextMatch {
+        self.list.text_match.get_or_init(|| TextMatch::new(self.iter()))
     }
 
-    /// The route for which this holds, if there is exactly one.
-    fn only(&self, holds: impl Fn(&Route) -> bool) -> Option<&'a Route> {
-        let mut routes = self.0.iter().copied().filter(|route| holds(route));
-        routes.next().filter(|_| routes.next().is_none())
-    }
-
-    fn ask(&self) -> Outcome {
-        let mut text = String::from(QUESTION);
-        for Route { skill, .. } in self.0.iter().take(MAX_LISTED) {
-            text += &format!("\n{}: {}", skill.id, skill.description);
-            if let Some(example) = skill.examples.first() {
-                text += &format!(" (such as: {example})");
-            }
+    /// Asks which skill is wanted, with those first that match the message best.
+    fn ask(self, message: &Message) -> Outcome {
+        let count = self.list.members.len();
+        let mut listed = self.text_match().best(&message.text(), MAX_SUGGESTED);
+        if count <= MAX_LISTED || listed.is_empty() {
+            let others: Vec<usize> =
+                (0..count).filter(|number| !listed.contains(number)).take(MAX_LISTED).collect();
+            listed.extend(others);
         }
-        if let Some(more) = self.0.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
-            text += &format!("\nand {more} more: see the agent card");
-        }
-        let mut writer = Writer::new();
-        writer.object(|writer| {
-            let listed = self.0.iter().take(MAX_LISTED);
-            writer.key("skills").array(listed, |writer, route| writer.string(&route.skill.id));
-        });
-        let skills = String::from_utf8(writer.finish()).ok().and_then(|text| Json::parse(&text).ok());
-        Outcome::ask([Part::text(text)].into_iter().chain(skills.map(Part::data)).collect::<Vec<_>>())
+        let routes: Vec<&Route> = listed.into_iter().map(|number| self.member(number)).collect();
+        question::ask(&routes, count - routes.len())
     }
 }
 
@@ -208,23 +208,20 @@ impl Agent for Router {
         let (before, saved) = turn.saved_bytes().and_then(unpack).unzip();
         let routes = self.routes_of(&turn.scope);
         let requested = turn.skill.as_deref().or(before.as_deref());
-        if self.is_starting(&routes, requested) {
+        if self.is_starting(routes, requested) {
             return Ok(self.wait_for_start(&turn).await);
         }
-        if let Some(outcome) = self.unavailable(&routes, &turn, requested) {
+        if let Some(outcome) = self.unavailable(routes, &turn, requested) {
             return Ok(outcome);
         }
-        let only = match routes.0.as_slice() {
-            [only] if self.pending.is_empty() => Some(*only),
-            _ => None,
+        let Some(route) = routes.choose(&turn, before.as_deref()) else {
+            return Ok(routes.ask(&turn.message));
         };
-        let chosen = routes.choose(&turn, before.as_deref()).or(only);
-        let Some(route) = chosen else { return Ok(routes.ask()) };
         // A checkpoint of another skill is not passed on.
         let saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
         let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
         let is_new = !named && saved.is_none();
-        let asked = question_answered_by(&turn, &route.skill.id);
+        let asked = question::answered(&turn, &route.skill.id);
         let mut turn = turn.delegate(saved, format!("{}\n", route.skill.id).as_bytes());
         if let Some(asked) = asked {
             turn.message = asked;
@@ -239,15 +236,19 @@ impl Agent for Router {
         self.routes.iter().for_each(|route| route.agent.abandoned(scope, task));
     }
 
-    /// The most restrictive policy of all reachable agents.
     fn policy(&self) -> ExecutionPolicy {
-        let all = || self.routes.iter().map(|route| route.agent.policy());
-        let any = |on_crash| all().any(|policy| policy.on_crash == on_crash);
-        let on_crash = [OnCrash::Fail, OnCrash::Resume].into_iter().find(|on_crash| any(*on_crash));
-        ExecutionPolicy::default()
-            .with_overlap(all().all(|policy| policy.overlap))
-            .with_on_crash(on_crash.unwrap_or_default())
+        self.policy
     }
+}
+
+/// The most restrictive policy of all agents that a router can reach.
+fn most_restrictive(routes: &[Route]) -> ExecutionPolicy {
+    let all: Vec<ExecutionPolicy> = routes.iter().map(|route| route.agent.policy()).collect();
+    let any = |on_crash| all.iter().any(|policy| policy.on_crash == on_crash);
+    let on_crash = [OnCrash::Fail, OnCrash::Resume].into_iter().find(|on_crash| any(*on_crash));
+    ExecutionPolicy::default()
+        .with_overlap(all.iter().all(|policy| policy.overlap))
+        .with_on_crash(on_crash.unwrap_or_default())
 }
 
 /// The skill was removed after the task was accepted.
@@ -256,16 +257,6 @@ fn removed(turn: &Turn, skill: &str) -> Outcome {
     let text = format!("the agent no longer has the skill {skill}");
     let message = Message { metadata, ..turn.reply(text) };
     Outcome::Failed { message: Some(message), retryable: false }
-}
-
-/// The message that made the router ask, if the message of this turn only names a skill: that is what the skill is for.
-fn question_answered_by(turn: &Turn, skill: &str) -> Option<Arc<Message>> {
-    let (question, before) = turn.history.split_last()?;
-    let is_answer = question.role == Role::Agent && question.text().starts_with(QUESTION);
-    if !is_answer || turn.message.text().trim() != skill {
-        return None;
-    }
-    before.iter().rev().find(|message| message.role == Role::User).cloned().map(Arc::new)
 }
 
 /// Splits a checkpoint into the skill's id and the agent's own part.

@@ -100,6 +100,15 @@ impl TestServer {
         self.task(Operation::SendMessage(SendMessage::new(message))).await
     }
 
+    /// Sends a message as another caller and waits for the settled task.
+    pub(crate) async fn send_as(&self, caller: Scope, message: Message) -> Task {
+        let operation = Operation::SendMessage(SendMessage::new(message));
+        match with_timeout(self.engine.call(Call::new(caller), operation)).await.unwrap() {
+            CallResponse::Reply(Reply::SentTask(task)) => task,
+            _ => panic!("no task"),
+        }
+    }
+
     /// Requests a skill and waits for the settled task.
     pub(crate) async fn send_for_skill(&self, skill: &str, text: &str) -> Task {
         let message = message(vec![Part::text(text)]);

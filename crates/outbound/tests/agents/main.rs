@@ -9,5 +9,6 @@ mod currency;
 mod demo;
 mod echo;
 mod other_agents;
+mod routing;
 mod slow_writer;
 mod tck;

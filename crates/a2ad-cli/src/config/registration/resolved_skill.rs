@@ -22,7 +22,7 @@ pub(super) struct ResolvedSkill {
     agent: DynAgent,
     /// Where it comes from, for a unique id; `None` for a skill of the file.
     origin: Option<Origin>,
-    /// Routing keywords beside its tags.
+    /// Routing keywords.
     keywords: Vec<String>,
     runs: RunSettings,
     /// Set for skills with a backend outside the process.
@@ -67,12 +67,13 @@ impl ResolvedSkill {
             output_modes: info.output_modes.clone(),
             ..config.present(main_skill(&info))
         };
+        let keywords = agents::routing_keywords(&on_card, name);
         Self {
             own_id: config.id.clone(),
             on_card,
             agent,
             origin: None,
-            keywords: agents::keywords(name),
+            keywords,
             runs: config.runs,
             tool: None,
             is_private: is_private(&config.id),
@@ -107,7 +108,7 @@ impl ResolvedSkill {
     pub(super) fn into_route(self) -> Route {
         let route = Route::new(self.on_card, self.agent).with_keywords(self.keywords);
         match self.tool.and_then(|tool| tool.input_schema) {
-            Some(schema) => route.with_arguments(move |arguments| schema.allows(arguments)),
+            Some(schema) => route.with_input_schema(schema),
             None => route,
         }
     }
@@ -155,7 +156,9 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         output_schema: config.output_schema.clone().or(skill.output_schema),
         ..skill
     };
-    ResolvedSkill::of_tool(skill, None, config.runs)
+    // Tags that the operator has written are keywords; those of tools and operations are categories.
+    let keywords = config.tags.clone().unwrap_or_default();
+    ResolvedSkill { keywords, ..ResolvedSkill::of_tool(skill, None, config.runs) }
 }
 
 /// Tools and operations with the same id as another skill of the agent get the name of their server or document in

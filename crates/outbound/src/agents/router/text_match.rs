@@ -1,0 +1,87 @@
+//! Chooses a route by the text of a message: an example of its skill, a keyword, or a search that is sure.
+
+use std::collections::HashMap;
+
+use engine::search::{Document, Field, Hit, Index, Matches};
+
+use super::Route;
+
+// What the best match of a search must have to be chosen. A wrong choice runs a skill that nobody asked for, so these
+// values were measured: of the messages in `tests/agents/routing` none is given to a wrong skill.
+
+/// The score. A rare word in the name alone has about 0.6.
+const MIN_SCORE: f32 = 0.7;
+/// The score as a multiple of that of the second best, unless it is the only one that has all words.
+const MIN_LEAD: f32 = 1.25;
+/// Words that match, unless all do: one word of several may have another meaning here.
+const MIN_MATCHED: usize = 2;
+
+/// In which part of a text keywords are found, in bytes: a message may have megabytes.
+const MAX_TEXT: usize = 4 << 10;
+
+/// What the texts of messages are compared with; positions are those of the list it was built from.
+pub(super) struct TextMatch {
+    examples: HashMap<String, usize>,
+    /// `None` if several routes have the keyword.
+    keywords: HashMap<String, Option<usize>>,
+    index: Index,
+}
+
+impl TextMatch {
+    pub(super) fn new<'a>(routes: impl Iterator<Item = &'a Route> + Clone) -> Self {
+        let mut examples = HashMap::new();
+        let mut keywords: HashMap<String, Option<usize>> = HashMap::new();
+        for (position, route) in routes.clone().enumerate() {
+            for example in &route.skill.examples {
+                examples.entry(example.clone()).or_insert(position);
+            }
+            for keyword in &route.keywords {
+                let owner = keywords.entry(keyword.clone()).or_insert(Some(position));
+                *owner = owner.filter(|owner| *owner == position);
+            }
+        }
+        Self { examples, keywords, index: Index::new(routes.map(document)) }
+    }
+
+    /// The route that a text chooses, if it is clear.
+    pub(super) fn choose(&self, text: &str) -> Option<usize> {
+        let example = self.examples.get(text.trim()).copied();
+        example.or_else(|| self.by_keyword(text)).or_else(|| self.by_search(text))
+    }
+
+    /// The best routes for a text, best first.
+    pub(super) fn best(&self, text: &str, max: usize) -> Vec<usize> {
+        self.index.search(text, max).hits.into_iter().map(|hit| hit.document).collect()
+    }
+
+    /// The first word that is a keyword of exactly one route decides.
+    fn by_keyword(&self, text: &str) -> Option<usize> {
+        if self.keywords.is_empty() {
+            return None;
+        }
+        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+        let words = text.split(|character: char| !(character.is_alphanumeric() || "-_".contains(character)));
+        words.filter_map(|word| self.keywords.get(&word.to_lowercase())).find_map(|route| *route)
+    }
+
+    fn by_search(&self, text: &str) -> Option<usize> {
+        let found = self.index.search(text, 2);
+        found.hits.first().filter(|best| is_sure(best, &found)).map(|best| best.document)
+    }
+}
+
+fn is_sure(best: &Hit, found: &Matches) -> bool {
+    let has_all = best.unmatched == 0;
+    let is_only = has_all && found.complete == 1 && best.matched >= MIN_MATCHED;
+    let leads = found.hits.get(1).is_none_or(|second| best.score >= second.score * MIN_LEAD);
+    best.score >= MIN_SCORE && (is_only || leads && (has_all || best.matched >= MIN_MATCHED))
+}
+
+fn document(route: &Route) -> Document<'_> {
+    let document = Document::of_skill(&route.skill);
+    let document = route.keywords.iter().fold(document, |document, word| document.with(Field::Tag, word));
+    match &route.input_schema {
+        Some(schema) => document.with_schema(schema.text()),
+        None => document,
+    }
+}

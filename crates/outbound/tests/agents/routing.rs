@@ -1,0 +1,208 @@
+//! How messages without a skill id are routed: tables of messages with the skill that they are for, or that the router
+//! has to ask. A wrong choice is worse than a question.
+
+use a2ad_outbound::agents::{self, InputSchema, Route, Router};
+use engine::{AgentInfo, DynAgent, Outcome, Scope, ScopeParts, agent_fn};
+use protocol::{Json, Part, model::AgentSkill};
+
+use crate::common::{TestServer, message, show};
+
+const DEMO: &str = include_str!("routing/demo.txt");
+const TOOLS: &str = include_str!("routing/tools.txt");
+const GITHUB: &str = include_str!("routing/github.txt");
+
+/// Arguments with these properties.
+struct Properties {
+    text: Json,
+    required: Vec<String>,
+    allows: fn(&str) -> bool,
+}
+
+impl Properties {
+    fn named(names: &str) -> Self {
+        let properties: Vec<String> =
+            names.split_whitespace().map(|name| format!(r#""{name}":{{}}"#)).collect();
+        let text = format!(r#"{{"properties":{{{}}}}}"#, properties.join(","));
+        Self { text: Json::parse(&text).unwrap(), required: Vec::new(), allows: |_| true }
+    }
+}
+
+impl InputSchema for Properties {
+    fn text(&self) -> &Json {
+        &self.text
+    }
+
+    fn required(&self) -> &[String] {
+        &self.required
+    }
+
+    fn allows(&self, arguments: &Json) -> bool {
+        (self.allows)(arguments.as_str())
+    }
+}
+
+/// A skill whose agent answers with the id.
+fn route(skill: &AgentSkill) -> Route {
+    let id = skill.id.clone();
+    let agent = agent_fn(move |_| {
+        let id = id.clone();
+        async move { Outcome::artifact("chosen", vec![Part::text(id)]) }
+    });
+    Route::new(skill.clone(), DynAgent::new(agent))
+}
+
+fn skill(id: &str, description: &str, tags: &[&str]) -> AgentSkill {
+    AgentSkill {
+        id: id.into(),
+        name: id.into(),
+        description: description.into(),
+        tags: tags.iter().map(|&tag| tag.into()).collect(),
+        examples: Vec::new(),
+        ..agents::info("echo").unwrap().skills[0].clone()
+    }
+}
+
+fn server(routes: Vec<Route>, skills: Vec<AgentSkill>) -> TestServer {
+    let info = AgentInfo { skills, ..agents::info("echo").unwrap() };
+    TestServer::with(info, DynAgent::new(Router::new(routes)))
+}
+
+/// The skills of a table: `skill ID | description | properties | tag`.
+fn server_of(table: &str) -> TestServer {
+    let (mut routes, mut skills) = (Vec::new(), Vec::new());
+    for line in table.lines().filter_map(|line| line.strip_prefix("skill ")) {
+        let mut fields = line.split('|').map(str::trim);
+        let mut next = || fields.next().unwrap_or_default();
+        let (id, description, properties, tag) = (next(), next(), next(), next());
+        let tags: &[&str] = if tag.is_empty() { &[] } else { &[tag] };
+        let skill = skill(id, description, tags);
+        routes.push(route(&skill).with_input_schema(Properties::named(properties)));
+        skills.push(skill);
+    }
+    server(routes, skills)
+}
+
+/// The messages of a table: `expected | message`.
+fn messages(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = table.lines().filter(|line| !line.starts_with('#') && !line.starts_with("skill "));
+    lines.map(|line| line.split_once(" | ").expect("a skill and a message"))
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    right: usize,
+    asked: usize,
+    /// Asked although the message is clear to a person.
+    unsure: usize,
+    wrong: Vec<String>,
+}
+
+async fn count(server: &TestServer, table: &str) -> Counts {
+    let mut counts = Counts::default();
+    for (expected, text) in messages(table) {
+        match chosen(&server.send_text(text).await.lines) {
+            None if expected == "ask" => counts.asked += 1,
+            None => counts.unsure += 1,
+            Some(skill) if skill == expected => counts.right += 1,
+            Some(skill) => counts.wrong.push(format!("{text:?}: {skill} instead of {expected}")),
+        }
+    }
+    counts
+}
+
+/// The skill that has answered; `None` if the router asks.
+fn chosen(lines: &[String]) -> Option<&str> {
+    let answer = lines.iter().find_map(|line| line.strip_prefix("artifact chosen: "));
+    assert!(answer.is_some() || lines[0].starts_with("input_required: Which skill"), "{lines:?}");
+    answer
+}
+
+#[tokio::test]
+async fn messages_to_the_demo_choose_a_skill_or_get_a_question() {
+    // The agents behind the routes are replaced: the real ones are slow.
+    let skills = agents::info("demo").unwrap().skills;
+    let routes =
+        skills.iter().map(|skill| route(skill).with_keywords(agents::routing_keywords(skill, &skill.id)));
+    let counts = count(&server(routes.collect(), skills.clone()), DEMO).await;
+    assert_eq!(counts.wrong, Vec::<String>::new());
+    assert_eq!((counts.right, counts.asked, counts.unsure), (27, 12, 0));
+}
+
+#[tokio::test]
+async fn messages_to_tools_of_mcp_servers_choose_a_skill_or_get_a_question() {
+    let counts = count(&server_of(TOOLS), TOOLS).await;
+    assert_eq!(counts.wrong, Vec::<String>::new());
+    assert_eq!((counts.right, counts.asked, counts.unsure), (49, 35, 18));
+}
+
+#[tokio::test]
+async fn messages_to_a_large_api_choose_a_skill_or_get_a_question() {
+    let counts = count(&server_of(GITHUB), GITHUB).await;
+    assert_eq!(counts.wrong, Vec::<String>::new());
+    assert_eq!((counts.right, counts.asked, counts.unsure), (54, 31, 20));
+}
+
+#[tokio::test]
+async fn question_lists_the_skills_that_match_best() {
+    let server = server_of(GITHUB);
+    let asked = server.send_text("close issue 3").await.lines;
+    let (text, data) = asked[0].rsplit_once(" | ").unwrap();
+    assert_eq!(text.lines().count(), 12, "{text}");
+    assert!(text.lines().skip(1).take(10).all(|line| line.starts_with("issues/")), "{text}");
+    assert!(text.ends_with("\nand 177 more: see the agent card"), "{text}");
+    assert_eq!(data.matches("issues/").count(), 10, "{data}");
+    // Nothing matches.
+    let asked = server.send_text("good evening").await.lines;
+    assert!(
+        asked[0].contains("\nemojis/get: Get emojis\n") && asked[0].contains("\nand 167 more"),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn data_that_fits_one_schema_chooses_its_skill() {
+    type Row = (&'static str, &'static [&'static str], fn(&str) -> bool);
+    let schemas: [Row; 3] = [
+        ("pay", &["amount", "to"], |_| true),
+        ("count", &["amount"], |arguments| !arguments.contains('.')),
+        ("note", &["text"], |arguments| !arguments.contains("more")),
+    ];
+    let skills = schemas.map(|(id, ..)| skill(id, "", &[]));
+    let routes = schemas.iter().zip(&skills).map(|((_, required, allows), skill)| {
+        let required = required.iter().map(|&name| name.to_owned()).collect();
+        route(skill).with_input_schema(Properties { required, allows: *allows, ..Properties::named("") })
+    });
+    let server = server(routes.collect(), skills.to_vec());
+    for (data, expected) in [
+        (r#"{"amount":1.5,"to":"Ann"}"#, Some("pay")),
+        (r#"{"amount":2}"#, Some("count")),
+        (r#"{"text":"hi"}"#, Some("note")),
+        (r#"{"amount":2,"to":"Ann"}"#, None),
+        (r#"{"text":"hi","more":1}"#, None),
+        ("[1]", None),
+    ] {
+        let sent = server.send(message(vec![Part::data(Json::parse(data).unwrap())])).await;
+        assert_eq!(chosen(&sent.lines), expected, "{data}");
+    }
+}
+
+#[tokio::test]
+async fn skill_for_known_callers_is_neither_chosen_nor_shown_to_others() {
+    let ids = ["salary_report", "weather_report", "traffic_report"];
+    let skills = ids.map(|id| skill(id, "", &[]));
+    let [salary, weather, traffic] = skills.each_ref().map(route);
+    let server = server(vec![salary.for_known_callers(), weather, traffic], skills.into());
+    for text in ["salary report", "salary_report", "report"] {
+        let asked = server.send_text(text).await.lines;
+        assert!(asked[0].ends_with(r#"{"skills":["weather_report","traffic_report"]}"#), "{asked:?}");
+        assert!(!asked[0].contains("salary"), "{asked:?}");
+    }
+    let known = Scope::new(ScopeParts {
+        tenant: "default".into(),
+        principal: "key:ann".into(),
+        agent: "agent".into(),
+        end_user: String::new(),
+    });
+    let task = server.send_as(known, message(vec![Part::text("the salary report")])).await;
+    assert_eq!(show(&task.artifacts[0].parts), "salary_report");
+}
