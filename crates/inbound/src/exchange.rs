@@ -244,6 +244,7 @@ impl Exchange {
             | Handler::Text
             | Handler::Grpc(_)
             | Handler::Card(_)
+            | Handler::AgentList
             | Handler::ExtendedCard
             | Handler::HomePage
             | Handler::Liveness

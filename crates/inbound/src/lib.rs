@@ -8,6 +8,7 @@
 
 mod access_log;
 mod admit;
+mod agent_list;
 mod authority;
 mod bindings;
 mod body;

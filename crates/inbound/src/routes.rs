@@ -72,6 +72,8 @@ pub(crate) enum Handler {
     Run,
     /// The OpenAPI document of an agent's skills.
     OpenApi,
+    /// The list of agents, with search.
+    AgentList,
     /// The extended card of 0.2, which has no method for it.
     ExtendedCard,
     HomePage,
@@ -165,6 +167,7 @@ const fn reserved(path: &'static str) -> Row {
 pub(crate) const CARD: &str = "/.well-known/agent-card.json";
 /// The name of a card before 0.3.
 const OLD_CARD: &str = "/.well-known/agent.json";
+const AGENT_LIST: &str = "/.well-known/agents.json";
 /// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
 const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
@@ -173,7 +176,7 @@ const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
 pub(crate) const RUN: &str = "/run/";
 const OPENAPI: &str = "/openapi.json";
 
-pub(crate) const ROWS: usize = 55;
+pub(crate) const ROWS: usize = 56;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -236,6 +239,7 @@ pub(crate) static TABLE: [Row; ROWS] = [
     get(Path::Is(OLD_CARD), Handler::Card(CardName::Agent), Access::Public),
     get(Path::OfAgent(CARD), Handler::Card(CardName::AgentCard), Access::Public),
     get(Path::OfAgent(OLD_CARD), Handler::Card(CardName::Agent), Access::Public),
+    get(Path::Is(AGENT_LIST), Handler::AgentList, Access::Public),
     call(Path::Is(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     call(Path::OfAgent(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     // Pages for people and load balancers.
@@ -345,6 +349,7 @@ impl<'a> Target<'a> {
             | Handler::Grpc(_)
             | Handler::Card(_)
             | Handler::OpenApi
+            | Handler::AgentList
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
@@ -539,6 +544,7 @@ impl Handler {
             Self::Card(_) => "agent card",
             Self::Run => "plain HTTP",
             Self::OpenApi => "OpenAPI document of the skills",
+            Self::AgentList => "list of agents; ?q= searches it",
             Self::ExtendedCard => "extended agent card of 0.2",
             Self::HomePage => "this page",
             Self::Liveness => "liveness",

@@ -21,6 +21,7 @@ use hyper::body::Body as _;
 use tracing::Instrument as _;
 
 use crate::{
+    agent_list,
     bindings::{extended_card, grpc, jsonrpc, rest, run, text},
     caller::Peer,
     card, cross_origin,
@@ -133,6 +134,7 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
         Handler::ExtendedCard => Box::pin(extended_card::handle(exchange)),
         Handler::Card(name) => answered(card::handle(&exchange, name)),
         Handler::OpenApi => answered(openapi::handle(&exchange)),
+        Handler::AgentList => answered(agent_list::handle(&exchange)),
         Handler::HomePage => answered(home_page::handle(&exchange)),
         Handler::Liveness => answered(ready::liveness()),
         Handler::Readiness => answered(ready::readiness(&exchange.server.ready)),

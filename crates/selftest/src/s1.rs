@@ -1,5 +1,6 @@
 //! S1: the draft of the protocol, its published JSON schema and its currency agent sample.
 
+mod agent_list;
 mod behaviours;
 mod card;
 mod errors;
@@ -9,7 +10,7 @@ mod sample;
 mod streams;
 
 use super::{
-    Feature::{Client, Identity, Push, Telemetry, TenantsAndCards, Tools},
+    Feature::{Identity, Push, Telemetry, TenantsAndCards, Tools},
     Group, Item, not_yet, wire,
 };
 
@@ -190,7 +191,7 @@ const ITEMS: &[Item] = &[
     wire!(84, "a short task id chosen by the client is accepted", sample::short_id),
     wire!(85, "a request without sessionId gets a new sessionId", sample::session_made),
     wire!(86, "the sample needs no API key of a language model", sample::no_key),
-    not_yet(87, "cards are listed in a catalogue", Client),
+    wire!(87, "the agents are listed with their cards, and can be searched", agent_list::listed),
     not_yet(88, "the server exports traces and metrics", Telemetry),
     wire!(
         89,

@@ -312,9 +312,10 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::Nothing => 12,
         Handler::Run => 13,
         Handler::OpenApi => 14,
+        Handler::AgentList => 15,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
-    assert_eq!(served, (0..=14).collect());
+    assert_eq!(served, (0..=15).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

@@ -9,6 +9,7 @@
 mod common;
 
 mod access;
+mod agent_list;
 mod capabilities;
 mod card_shapes;
 mod cards;
