@@ -23,6 +23,7 @@ const PROOFS: &[&str] = &[
     "retention_under_load --relaxed --tasks 20000 --cycles 3",
     "many_keys --relaxed --keys 300000 --seconds 2",
     "many_owners --relaxed --owners 20000",
+    "many_skills --relaxed --skills 2000 --calls 200",
     "reference_model --operations 50000",
     "overload --relaxed --seconds 5",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",

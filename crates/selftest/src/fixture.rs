@@ -30,6 +30,9 @@ const PRIVATE: &str = include_str!("private.toml");
 const FUNCTIONS: &str = include_str!("functions.toml");
 const SAMPLE: &str = include_str!("../../../examples/currency.toml");
 
+/// How many skills an agent may have at least.
+pub(crate) const MANY_SKILLS: usize = 15_000;
+
 /// Environment variables that hosting providers set in production.
 const PRODUCTION: &[(&str, &str)] =
     &[("NODE_ENV", "production"), ("VERCEL", "1"), ("NETLIFY", "true"), ("K_SERVICE", "a2ad")];
@@ -212,6 +215,17 @@ impl Fixture {
         let own = self.own()?;
         let start = || async { start_server(&own.plan_with_tools("private", PRIVATE)).await };
         Ok(&own.private_server.get_or_try_init(start).await?.server)
+    }
+
+    /// A server whose agent has [`MANY_SKILLS`], each with an id of its own letters.
+    pub(crate) async fn many_skills_server(&self) -> Result<ServerProcess, CheckError> {
+        let letters = |number: usize| {
+            let letter = |place| char::from(b'a' + (number / place % 26) as u8);
+            [17_576, 676, 26, 1].map(letter).iter().collect::<String>()
+        };
+        let skill = |number| format!("[skills.{}]\nbuiltin = \"echo\"\n", letters(number));
+        let config = (0..MANY_SKILLS).map(skill).collect();
+        start_server(&Plan { config, ..self.own()?.plan_for("many-skills") }).await
     }
 
     /// A server with the functions at `host`.

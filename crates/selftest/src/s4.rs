@@ -2,13 +2,13 @@
 
 use super::{
     CheckError, CheckResult,
-    Feature::{Client, Identity, Orchestration, Push, TenantsAndCards, Tools},
+    Feature::{Client, Identity, Orchestration, Push, TenantsAndCards},
     Group, Item,
-    fixture::Fixture,
+    fixture::{Fixture, MANY_SKILLS},
     http::Response,
-    json::ValueChecks as _,
+    json::{ValueChecks as _, quote},
     mismatch, not_yet, test,
-    test_client::{states, text, unique_id},
+    test_client::{request, states, text, unique_id},
     wire,
 };
 
@@ -20,7 +20,7 @@ const ITEMS: &[Item] = &[
     wire!(3, "the card is at /.well-known/agent.json", card_path),
     wire!(4, "a task is submitted, then working, then completed or failed", life_cycle),
     wire!(5, "a task with several turns returns the history of all messages", several_turns),
-    not_yet(6, "the card and the skill search stay fast with 15,000 skills", Tools),
+    wire!(6, "15,000 skills are on the card, can be searched and can be called", many_skills),
     wire!(7, "the card has every member that the profile agentos defines", card_members),
     not_yet(8, "discover fetches a card and caches it", Client),
     not_yet(9, "a second discover uses the cache and sends no request", Client),
@@ -70,6 +70,23 @@ const ITEMS: &[Item] = &[
     not_yet(41, "remote agents work together with local agents and MCP", Orchestration),
     not_yet(42, "a sent task records the remote agent it was sent to", Client),
 ];
+
+/// How fast it is, is measured by the proof `many_skills`.
+async fn many_skills(at: &Fixture) -> CheckResult {
+    let program = at.many_skills_server().await?;
+    let server = &program.server;
+    let card = server.get("/.well-known/agent.json", &[]).await?;
+    let skills = card.list("skills")?;
+    card.ensure(skills.len() == MANY_SKILLS, "15,000 skills")?;
+    let id = skills[MANY_SKILLS * 2 / 3].text("id")?;
+    let found = server.get(&format!("/.well-known/agents.json?q={id}"), &[]).await?;
+    found.is("agents.0.skillCount", MANY_SKILLS)?;
+    found.is("agents.0.skills.0.id", id)?;
+    let params =
+        format!(r#"{{"id":{},"skill":{},"message":{}}}"#, quote(&unique_id()), quote(id), text("hello"));
+    server.post("/", &request("tasks/send", &params)).await?.has_state("completed")?;
+    Ok(())
+}
 
 async fn json_rpc(at: &Fixture) -> CheckResult {
     let (_, response) = at.agentos("echo")?.send_text("hello").await?;
