@@ -54,14 +54,23 @@ impl TextMatch {
         self.index.search(text, max).hits.into_iter().map(|hit| hit.document).collect()
     }
 
-    /// The first word that is a keyword of exactly one route decides.
+    /// The route of the first word, if it is a keyword of one route only; else the one route that all keywords in the text
+    /// belong to. Keywords of several routes are not clear: "do not delete anything, list the invoices".
     fn by_keyword(&self, text: &str) -> Option<usize> {
         if self.keywords.is_empty() {
             return None;
         }
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         let words = text.split(|character: char| !(character.is_alphanumeric() || "-_".contains(character)));
-        words.filter_map(|word| self.keywords.get(&word.to_lowercase())).find_map(|route| *route)
+        let mut owners = words
+            .filter(|word| !word.is_empty())
+            .map(|word| self.keywords.get(&word.to_lowercase()).copied().flatten());
+        let first = owners.next().flatten();
+        first.or_else(|| {
+            let mut owners = owners.flatten();
+            let only = owners.next()?;
+            owners.all(|owner| owner == only).then_some(only)
+        })
     }
 
     fn by_search(&self, text: &str) -> Option<usize> {
