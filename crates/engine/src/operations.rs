@@ -67,19 +67,31 @@ fn show_place(engine: &EngineInner, no: TaskNo, task: &mut Task) {
     }
 }
 
-/// Adds members of a JSON object to `metadata.a2ad` of a task that is shown to a caller.
+/// Adds members of a JSON object to `metadata.a2ad` of a task that is shown to a caller. Metadata that would become too
+/// large is shown without them.
 fn add_own_metadata(task: &mut Task, members: &str) {
-    let parse = |text: &str| Json::parse(text).expect("this is JSON");
-    let members = parse(members);
     let own = task.metadata.as_ref().and_then(own_metadata);
-    let own = own.and_then(|own| Json::merge_objects(&own, &members)).unwrap_or(members);
-    add_metadata(task, parse(&format!(r#"{{"a2ad":{}}}"#, own.as_str())));
+    let members = Json::parse(members).ok();
+    let merged = match (&own, &members) {
+        (Some(own), Some(members)) => Json::merge_objects(own, members),
+        _ => members,
+    };
+    let wrapped = merged.and_then(|own| Json::parse(&format!(r#"{{"a2ad":{}}}"#, own.as_str())).ok());
+    if let Some(more) = wrapped {
+        add_metadata(task, more);
+    }
 }
 
-/// Adds to the metadata of a task that is shown to a caller.
+/// Adds to the metadata of a task that is shown to a caller, unless it would become too large.
 fn add_metadata(task: &mut Task, more: Json) {
-    let merged = task.metadata.as_ref().and_then(|metadata| Json::merge_objects(metadata, &more));
-    task.metadata = Some(merged.unwrap_or(more));
+    match &task.metadata {
+        None => task.metadata = Some(more),
+        Some(metadata) => {
+            if let Some(merged) = Json::merge_objects(metadata, &more) {
+                task.metadata = Some(merged);
+            }
+        }
+    }
 }
 
 fn own_metadata(metadata: &Json) -> Option<Json> {

@@ -3,11 +3,11 @@
 use std::{path::Path, time::Duration};
 
 use a2ad_engine::{Call, Clock, Error, Resume, Scope, ScopeParts, agent_fn};
-use protocol::{ErrorKind, ListTasks, Operation, Task, TaskState, Timestamp};
+use protocol::{Dialect, ErrorKind, Json, ListTasks, Operation, SendMessage, Task, TaskState, Timestamp};
 
 use crate::common::{
-    Setup, TestServer, done, join, msg, need_input, prevent_auto_advance, reply, retryable_failure, scope,
-    task,
+    Setup, TestServer, call_in, done, join, msg, need_input, prevent_auto_advance, reply, retryable_failure,
+    scope, task,
 };
 
 /// The place that a task shows.
@@ -103,6 +103,25 @@ async fn limit_of_an_agent_holds_and_can_be_changed() {
     let mut started = [replaced.turn().await, replaced.turn().await].map(|turn| turn.message.text());
     started.sort();
     assert_eq!(started, ["three", "two"]);
+    running.end(done());
+}
+
+/// The metadata has as many values as it may have, so the place cannot be added.
+#[tokio::test]
+async fn largest_metadata_is_shown_without_the_place() {
+    let mut server = Setup::plain().slots(1).open();
+    let (_, running) = server.start_task("one").await;
+    for members in [9_998, 9_997] {
+        let members: Vec<String> = (0..members).map(|name| format!(r#""m{name}":0"#)).collect();
+        let metadata = Json::parse(&format!(r#"{{"a2ad":{{{}}}}}"#, members.join(","))).unwrap();
+        let request =
+            SendMessage { metadata: Some(metadata.clone()), return_immediately: true, ..msg("two").into() };
+        let operation = Operation::SendMessage(request);
+        let sent = task(reply(server.call_as(call_in(Dialect::Draft), operation).await.unwrap()));
+        assert!(sent.metadata.as_ref().unwrap().as_str().contains(r#""m9996":0"#));
+        assert_eq!(server.get(&sent.id).await.unwrap().metadata, sent.metadata);
+    }
+    assert_eq!(server.list(ListTasks::default()).await.unwrap().tasks.len(), 3);
     running.end(done());
 }
 
