@@ -142,8 +142,11 @@ pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), Serv
     let server = Server::open(&store, catalog, limits, server_options.clone())?;
     let address = listener.local_addr().unwrap_or(address);
     let config = config.as_deref();
-    let catalog = server.catalog();
-    Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
+    {
+        // Kept no longer than this: the backends of a catalog stop when nobody uses it any more.
+        let catalog = server.catalog();
+        Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
+    }
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
     let current = server.current_catalog();
     let serving = serve_until_stopped(server, listener, signals, drain_delay);

@@ -13,6 +13,7 @@ mod echo;
 mod hang;
 #[cfg(feature = "fault-agents")]
 mod journal_writer;
+mod known_skills;
 mod plotter;
 mod reminder;
 mod router;
@@ -29,6 +30,7 @@ pub use approver::Approver;
 pub use clerk::Clerk;
 pub use currency::Currency;
 pub use echo::Echo;
+pub use known_skills::KnownSkills;
 pub use plotter::Plotter;
 pub use reminder::Reminder;
 pub use router::{InputSchema, Route, Router};

@@ -39,7 +39,7 @@ const SIGNAL_BASE: i32 = 128;
 const MAX_SIGNAL: i32 = 64;
 
 /// A command to start: no shell, and only the listed environment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
     /// The program and its arguments; at least the program. A program without a slash is searched in `PATH`, a relative
     /// path starts at `cwd`.

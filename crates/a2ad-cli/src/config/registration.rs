@@ -7,7 +7,7 @@ use engine::{
     AgentInfo, Catalog, DynAgent, ExtendedCard, OnCrash, RegisteredAgent, RunSettings, SkillSchemas,
 };
 use outbound::{
-    agents::{Route, Router},
+    agents::{KnownSkills, Route, Router},
     skill::schemas_extension,
 };
 use protocol::model::{AgentExtension, AgentSkill};
@@ -130,6 +130,8 @@ impl AgentConfig {
             skills: info.skills.into_iter().map(present).collect(),
             ..info
         };
+        let ids = info.skills.iter().map(|skill| skill.id.clone());
+        let agent = DynAgent::new(KnownSkills::new(agent, ids));
         RegisteredAgent::new(info, agent)
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)

@@ -252,7 +252,7 @@ fn most_restrictive(routes: &[Route]) -> ExecutionPolicy {
 }
 
 /// The skill was removed after the task was accepted.
-fn removed(turn: &Turn, skill: &str) -> Outcome {
+pub(super) fn removed(turn: &Turn, skill: &str) -> Outcome {
     let metadata = Json::parse(r#"{"a2ad":{"reason":"skill_removed"}}"#).ok();
     let text = format!("the agent no longer has the skill {skill}");
     let message = Message { metadata, ..turn.reply(text) };

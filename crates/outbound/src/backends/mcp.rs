@@ -29,7 +29,7 @@ use call::McpTool;
 use server::Server;
 
 /// One configured MCP server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct McpConfig {
     /// Name in the configuration; it appears in errors and logs.
     pub name: String,
@@ -61,7 +61,7 @@ impl McpConfig {
 }
 
 /// How an MCP server is reached.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Transport {
     /// A process that speaks MCP on standard input and output.
     Stdio(Launch),

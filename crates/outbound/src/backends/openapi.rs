@@ -46,6 +46,7 @@ pub use self::{
 type Tree = serde_json::Value;
 
 /// Settings of one document.
+#[derive(PartialEq)]
 pub struct OpenApiConfig {
     /// Name of the section, for messages to the operator.
     pub name: String,
@@ -82,6 +83,7 @@ impl OpenApiConfig {
 }
 
 /// A credential for one security scheme.
+#[derive(PartialEq)]
 pub enum Credential {
     /// The value of an `apiKey` scheme, or the token of an `http` bearer, `oauth2` or `openIdConnect` scheme.
     Token(Secret),
