@@ -2,7 +2,7 @@
 //!
 //! [`Backends::not_started`] has nothing running; `a2ad check` and the reading of the configuration use it.
 //! [`Backends::start`] starts every MCP server. The catalog is built from what the servers offer at the moment, and built again when that
-//! changes.
+//! changes. [`Backends::update`] follows a new configuration: servers that it does not change keep their processes.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use engine::{AgentResult, OnCrash};
 use futures_util::future::{BoxFuture, join_all, select_all};
 use outbound::{
     backend::{Backend, Call, Reply},
-    backends::mcp::{McpServer, Status, Tool},
+    backends::mcp::{McpConfig, McpServer, Status, Tool},
     process::Launcher,
     schema::Schema,
     skill::Skill,
@@ -30,7 +30,16 @@ pub(crate) struct Backends {
     operations: BTreeMap<String, Vec<Skill>>,
 }
 
+/// Which documents are fetched again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    All,
+    /// Those whose configuration has changed.
+    Changed,
+}
+
 struct Running {
+    config: McpConfig,
     server: McpServer,
     tools: watch::Receiver<Option<Arc<[Tool]>>>,
 }
@@ -59,13 +68,52 @@ impl Backends {
         for (name, document) in &config.openapi {
             backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
         }
-        backends.first_lists().await;
+        first_lists(backends.mcp.values()).await;
         for (name, running) in &mut backends.mcp {
-            if running.tools.borrow_and_update().is_none() {
-                tracing::warn!(server = %name, health = ?running.server.health(), "the MCP server has not listed its tools yet");
-            }
+            running.warn_if_unlisted(name);
         }
         Ok(backends)
+    }
+
+    /// Follows a new configuration. A server that it changes is replaced when the new one has listed its tools, so that
+    /// there are no calls meanwhile that find none. A server that it removes stops when its last call has ended.
+    ///
+    /// # Errors
+    ///
+    /// A document cannot be fetched or is not valid. Then nothing has changed.
+    pub(crate) async fn update(&mut self, old: &Config, new: &Config, fetch: Fetch) -> anyhow::Result<()> {
+        let mut operations = BTreeMap::new();
+        for (name, document) in &new.openapi {
+            let unchanged = old.openapi.get(name).is_some_and(|old| old.is_fetched_like(document));
+            let kept = self.operations.get(name).filter(|_| unchanged && fetch == Fetch::Changed);
+            let skills = match kept {
+                Some(kept) => kept.clone(),
+                None => document.skills(&new.dialer).await?,
+            };
+            operations.insert(name.clone(), skills);
+        }
+        let launcher = launcher();
+        let changed = |(name, server): &(&String, &McpConfig)| {
+            self.mcp.get(*name).is_none_or(|running| running.config != **server)
+        };
+        let mut started: BTreeMap<String, Running> = new
+            .mcp
+            .iter()
+            .filter(changed)
+            .map(|(name, server)| (name.clone(), Running::start(server, &launcher, new)))
+            .collect();
+        let replacements = started.iter().filter(|(name, _)| self.mcp.contains_key(*name));
+        first_lists(replacements.map(|(_, running)| running)).await;
+        for (name, running) in &mut started {
+            running.tools.mark_unchanged();
+            if self.mcp.contains_key(name) {
+                running.warn_if_unlisted(name);
+            }
+        }
+        self.mcp.retain(|name, _| new.mcp.contains_key(name));
+        self.mcp.extend(started);
+        self.operations = operations;
+        Ok(())
     }
 
     /// Starts one MCP server for a trial, and waits until it has listed its tools or has failed to start.
@@ -74,14 +122,8 @@ impl Backends {
         let started =
             config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
         let backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
-        backends.first_lists().await;
+        first_lists(backends.mcp.values()).await;
         backends
-    }
-
-    async fn first_lists(&self) {
-        let started = join_all(self.mcp.values().map(|running| running.server.first_start()));
-        // A server that needs longer is reported by the caller.
-        let _ = tokio::time::timeout(FIRST_LIST, started).await;
     }
 
     /// Why a server does not work, with the end of what it wrote to standard error.
@@ -149,11 +191,23 @@ impl Backends {
     }
 }
 
+/// Waits until servers have listed their tools or have failed to start. One that needs longer is reported by the caller.
+async fn first_lists(started: impl Iterator<Item = &Running>) {
+    let started = join_all(started.map(|running| running.server.first_start()));
+    let _ = tokio::time::timeout(FIRST_LIST, started).await;
+}
+
 impl Running {
-    fn start(config: &outbound::backends::mcp::McpConfig, launcher: &Launcher, all: &Config) -> Self {
+    fn start(config: &McpConfig, launcher: &Launcher, all: &Config) -> Self {
         let server = McpServer::start(config.clone(), launcher.clone(), all.dialer.clone());
         let tools = server.tools();
-        Self { server, tools }
+        Self { config: config.clone(), server, tools }
+    }
+
+    fn warn_if_unlisted(&mut self, name: &str) {
+        if self.tools.borrow_and_update().is_none() {
+            tracing::warn!(server = %name, health = ?self.server.health(), "the MCP server has not listed its tools yet");
+        }
     }
 
     async fn changed(&mut self) {

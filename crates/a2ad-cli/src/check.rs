@@ -47,6 +47,10 @@ pub(crate) fn describe(config: &Config) -> String {
     for (name, server) in &config.mcp {
         out += &format!("mcp       {name}: {}\n", transport(&server.transport));
     }
+    if let Some(folder) = &config.folder {
+        out += &format!("folder    {}\n", folder.listing.folder().display());
+        out += &folder.skipped.iter().map(|line| format!("  skipped {line}\n")).collect::<String>();
+    }
     let backends = Backends::not_started(&config.openapi);
     for agent in &config.agents {
         let registered = agent.registered(&backends);
@@ -125,6 +129,10 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("cors_origins")
                 .array(&server.cors_origins, |out, origin| out.string(&origin.to_string()));
             out.text("default_agent", &server.default_agent);
+            if let Some(folder) = &config.folder {
+                out.text("skills_dir", &folder.listing.folder().display().to_string());
+                out.key("skipped").array(&folder.skipped, |out, line| out.string(line));
+            }
         });
         out.key("store").object(|out| {
             out.text("url", &store.url.display().to_string());

@@ -1,6 +1,6 @@
 //! The command line: parses arguments once and dispatches to the commands.
 //!
-//! The short commands of the server are here; every other command has its own file. With `--json`, data is JSON on stdout
+//! Short commands are here; every other command has its own file. With `--json`, data is JSON on stdout
 //! and an error is one JSON document on stderr, for every command.
 
 mod add;
@@ -19,6 +19,7 @@ mod output;
 mod printer;
 mod reply;
 mod send;
+mod serve;
 mod session;
 mod skills;
 mod stream;
@@ -28,28 +29,20 @@ mod tasks;
 mod try_skill;
 
 use std::{
-    convert::Infallible,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use a2ad::{
-    ServeError,
-    internal::{Settings, bind, serve},
-};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
-use engine::Catalog;
-use tokio::sync::mpsc;
 
 use self::{
     failure::{EXIT_CODES, Failure, code},
     output::Output,
 };
 use crate::{
-    backends::Backends,
     check,
-    config::{self, Config, ConfigFile},
+    config::{self, ConfigFile, environment as variables},
     logging, selftest,
 };
 
@@ -60,7 +53,7 @@ struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    serve: ServeFlags,
+    serve: serve::ServeFlags,
 }
 
 /// The exit codes of the server's commands, and the environment variables.
@@ -84,7 +77,7 @@ Environment:
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start the server (the default command).
-    Serve(ServeFlags),
+    Serve(serve::ServeFlags),
     /// Show what a configuration file would run, or check the integrity of a store.
     Check(CheckFlags),
     /// Add an MCP server, an HTTP function, an OpenAPI document or a command to the configuration file.
@@ -160,19 +153,6 @@ struct CheckFlags {
     json: bool,
 }
 
-#[derive(Debug, Args)]
-struct ServeFlags {
-    /// Configuration file [default: ./a2ad.toml if it exists, else the built-in demo; env: A2AD_CONFIG].
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<String>,
-    /// Database file [default: ./a2ad.db, env: A2AD_STORE].
-    #[arg(long, value_name = "PATH")]
-    store: Option<String>,
-}
-
 /// Runs the command and returns its exit code.
 pub fn run() -> ExitCode {
     let parsed = match CommandLine::try_parse() {
@@ -188,7 +168,7 @@ pub fn run() -> ExitCode {
         warn(&warnings(&variables()));
     }
     let result = match parsed.command {
-        Some(Command::Serve(flags)) => done(start(&flags)),
+        Some(Command::Serve(flags)) => done(serve::run(flags)),
         Some(Command::Check(flags)) => check(&flags).map_err(Failure::from),
         Some(Command::Add(flags)) => add::run(flags),
         Some(Command::Try(flags)) => try_skill::run(flags),
@@ -204,7 +184,7 @@ pub fn run() -> ExitCode {
         Some(Command::Stream(flags)) => stream::run(flags),
         Some(Command::Reply(flags)) => reply::run(flags),
         Some(Command::Tasks(command)) => tasks::run(command),
-        None => done(start(&parsed.serve)),
+        None => done(serve::run(parsed.serve)),
     };
     let code = result.unwrap_or_else(|failure| {
         Output::new().report(&failure);
@@ -237,66 +217,6 @@ fn warnings(variables: &[(String, String)]) -> Vec<String> {
 fn warn(warnings: &[String]) {
     let output = Output::new();
     warnings.iter().for_each(|warning| output.message(&format!("a2ad: {warning}")));
-}
-
-fn start(flags: &ServeFlags) -> anyhow::Result<()> {
-    let variables = variables();
-    let file = ConfigFile::find(flags.config.as_deref(), &variables);
-    let warnings = warnings(&variables);
-    let config = config::load(config::Source {
-        file: file.as_ref(),
-        variables,
-        listen: flags.listen.as_deref(),
-        store: flags.store.as_deref(),
-    });
-    let config = config.inspect_err(|_| warn(&warnings))?;
-    // Dropped last on every path: dropping it writes the queued lines.
-    let _log = logging::start(&warnings);
-    let networks = config.dialer.allowed_networks();
-    if !networks.is_empty() {
-        tracing::info!(?networks, "peers may choose addresses in these networks");
-    }
-    let runtime = runtime()?;
-    let served = runtime.block_on(serve_with_backends(&config, file.map(|file| file.path)));
-    let store_failed =
-        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
-    if served.as_ref().is_err_and(store_failed) {
-        // Running work can no longer be stored; waiting for it would only delay the restart.
-        runtime.shutdown_background();
-    }
-    served
-}
-
-/// Starts the backends, serves until the server is stopped, then ends the backends' processes.
-async fn serve_with_backends(config: &Config, file: Option<PathBuf>) -> anyhow::Result<()> {
-    let listener = bind(config.server.listen).await?;
-    let mut backends = Backends::start(config).await?;
-    warn_of_missing_tools(config, &backends);
-    let (sender, catalogs) = mpsc::channel(1);
-    let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
-    let served = tokio::select! {
-        served = serve(listener, settings) => served,
-        never = follow(config, &mut backends, sender) => match never {},
-    };
-    backends.stop().await;
-    Ok(served?)
-}
-
-/// Sends a new catalog whenever the tools of a server have changed.
-async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender<Catalog>) -> Infallible {
-    loop {
-        backends.changed().await;
-        warn_of_missing_tools(config, backends);
-        if catalogs.send(config.catalog(backends)).await.is_err() {
-            return std::future::pending().await;
-        }
-    }
-}
-
-fn warn_of_missing_tools(config: &Config, backends: &Backends) {
-    for missing in config.missing_tools(backends) {
-        tracing::warn!("{missing}");
-    }
 }
 
 fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
@@ -352,27 +272,6 @@ fn print_completions(shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut CommandLine::command(), "a2ad", &mut script);
     Ok(print(&String::from_utf8_lossy(&script))?)
-}
-
-/// The environment variables that are valid UTF-8.
-fn variables() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
-/// The settings of the server that this configuration describes.
-fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
-    Settings {
-        config: file,
-        listen: config.server.listen,
-        store: config.store.url.clone(),
-        catalog: config.catalog(backends),
-        catalogs: None,
-        limits: config.limits,
-        server_options: config.server_options(),
-        drain_delay: config.server.drain_delay,
-    }
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

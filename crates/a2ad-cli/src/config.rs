@@ -7,6 +7,7 @@
 mod agents;
 mod backends;
 mod extensions;
+mod file_stamp;
 mod files;
 mod json_value;
 mod keys;
@@ -19,6 +20,8 @@ mod schemas;
 mod sections;
 mod server_options;
 mod skills;
+mod skills_folder;
+mod start_values;
 mod tree;
 mod values;
 mod variables;
@@ -48,12 +51,15 @@ use protocol::{ErrorTable, model::AgentExtension};
 
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
 pub(crate) use backends::launcher;
+pub(crate) use file_stamp::FileStamp;
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
+pub(crate) use skills_folder::Listing;
+pub(crate) use start_values::StartValues;
 
 use read::{Problems, Section};
 use tree::Location;
-pub(crate) use variables::unknown as unknown_variables;
+pub(crate) use variables::{environment, unknown as unknown_variables};
 
 /// The complete configuration of a server.
 #[derive(Debug)]
@@ -73,6 +79,17 @@ pub(crate) struct Config {
     pub(crate) openapi: BTreeMap<String, DocumentConfig>,
     /// What every request of a backend is sent with.
     pub(crate) dialer: Dialer,
+    /// The files of the skills folder, and one line for each problem of those that are not used.
+    pub(crate) folder: Option<FolderReport>,
+    /// What a reload cannot change.
+    pub(crate) start_values: StartValues,
+}
+
+/// What was found in the skills folder.
+#[derive(Debug)]
+pub(crate) struct FolderReport {
+    pub(crate) listing: Listing,
+    pub(crate) skipped: Vec<String>,
 }
 
 /// `[server]`
@@ -93,6 +110,8 @@ pub(crate) struct ServerConfig {
     pub(crate) keep_alive: Duration,
     /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub(crate) drain_delay: Option<Duration>,
+    /// The folder whose files are skills.
+    pub(crate) skills_dir: Option<PathBuf>,
 }
 
 /// `[store]`
@@ -286,13 +305,24 @@ pub(crate) enum DocumentConfig {
 }
 
 impl DocumentConfig {
+    /// Whether it is fetched in the same way as another one. The file of a document is read again with each configuration.
+    pub(crate) fn is_fetched_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Fetched { url, config }, Self::Fetched { url: other_url, config: other }) => {
+                url == other_url && config == other
+            }
+            _ => false,
+        }
+    }
+
     /// The operations as skills.
     pub(crate) async fn skills(&self, dialer: &Dialer) -> anyhow::Result<Vec<Skill>> {
         match self {
             Self::Read(skills) => Ok(skills.clone()),
             Self::Fetched { url, config } => {
-                let text = openapi::fetch(url, dialer).await?;
-                Ok(document_skills(&text, config, dialer)?)
+                let fetched = openapi::fetch(url, dialer).await;
+                let skills = fetched.and_then(|text| document_skills(&text, config, dialer));
+                skills.map_err(|error| anyhow::anyhow!("openapi.{}.url: {error}", config.name))
             }
         }
     }
@@ -348,6 +378,10 @@ pub(crate) struct Source<'a> {
     pub(crate) listen: Option<&'a str>,
     /// `--store`
     pub(crate) store: Option<&'a str>,
+    /// The configuration in use, for a reload: the address and unchanged parts of it are kept.
+    pub(crate) in_use: Option<&'a Config>,
+    /// The files of the skills folder to read; `None`: all.
+    pub(crate) listing: Option<&'a Listing>,
 }
 
 /// A configuration file and how it was chosen.
@@ -366,19 +400,29 @@ impl ConfigFile {
 
     /// The file to use: `named`, else that of `A2AD_CONFIG`, else `./a2ad.toml` if it exists.
     pub(crate) fn find(named: Option<&Path>, variables: &[(String, String)]) -> Option<Self> {
+        Some(Self::choose(named, variables)).filter(Self::is_used)
+    }
+
+    /// The same; `./a2ad.toml` may not exist.
+    pub(crate) fn choose(named: Option<&Path>, variables: &[(String, String)]) -> Self {
         if let Some(path) = named {
-            return Some(Self::named(path));
+            return Self::named(path);
         }
         let variable = variables.iter().find(|(name, value)| name == variables::CONFIG && !value.is_empty());
         if let Some((_, path)) = variable {
-            return Some(Self { path: path.into(), origin: " (named by A2AD_CONFIG)" });
+            return Self { path: path.into(), origin: " (named by A2AD_CONFIG)" };
         }
-        let default_path = PathBuf::from("a2ad.toml");
-        default_path
-            .exists()
-            .then_some(Self { path: default_path, origin: " (found in the current directory)" })
+        Self { path: "a2ad.toml".into(), origin: FOUND }
+    }
+
+    /// Whether it exists, or has to because somebody has named it.
+    pub(crate) fn is_used(&self) -> bool {
+        self.origin != FOUND || self.path.exists()
     }
 }
+
+/// The origin of a file that nobody has named.
+const FOUND: &str = " (found in the current directory)";
 
 /// Why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -416,6 +460,7 @@ pub(crate) fn load_text(
 ) -> Result<Config, Error> {
     let file = source.file.map(|file| file.path.display().to_string());
     let source_path = source.file.map(|file| file.path.clone());
+    let (in_use, listing) = (source.in_use, source.listing);
     let problems = Problems::default();
     let mut tree = tree::parse(text, &problems);
     if !problems.is_empty() {
@@ -427,7 +472,8 @@ pub(crate) fn load_text(
     }
     let root = Section::root(&tree, &problems);
     let directory = source_directory(source_path.as_deref());
-    let config = read_all(&root, &directory);
+    let mut config = read_all(&root, &directory, in_use, listing);
+    config.start_values = StartValues::of(&tree);
     if let Some(text) = check_listen(config.server.listen) {
         root.open("server").report("listen", text);
     }
@@ -440,7 +486,8 @@ fn source_directory(file: Option<&Path>) -> PathBuf {
     file.and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
 }
 
-fn read_file(file: &ConfigFile) -> Result<String, Error> {
+/// The content of a configuration file.
+pub(crate) fn read_file(file: &ConfigFile) -> Result<String, Error> {
     let ConfigFile { path, origin } = file;
     let text = std::fs::File::open(path).and_then(|file| files::read_at_most(file, MAX_CONFIG));
     text.map_err(|reason| Error::Unreadable { file: path.display().to_string(), origin, reason })
@@ -475,17 +522,38 @@ fn overrides(source: Source<'_>) -> Vec<(Vec<String>, Location, String)> {
     long.into_iter().chain(short).chain(flags.into_iter().flatten()).collect()
 }
 
-fn read_all(file: &Section<'_>, directory: &Path) -> Config {
+fn read_all(
+    file: &Section<'_>,
+    directory: &Path,
+    in_use: Option<&Config>,
+    listing: Option<&Listing>,
+) -> Config {
     let store = sections::store(&file.open("store"));
     let (limits, max_body_bytes) = sections::limits(&file.open("limits"));
-    let server = sections::server(&file.open("server"));
-    let dialer = backends::dialer(&file.open("outbound"), server.listen);
-    let mcp = backends::mcp_servers(&file.open("mcp"), directory);
-    let openapi = backends::documents(&file.open("openapi"), directory, &dialer);
+    let mut server = sections::server(&file.open("server"), directory);
+    server.listen = in_use.map_or(server.listen, |config| config.server.listen);
+    let dialer = backends::dialer(&file.open("outbound"), server.listen, in_use.map(|config| &config.dialer));
+    let mut mcp = backends::mcp_servers(&file.open("mcp"), directory);
+    let mut openapi = backends::documents(&file.open("openapi"), directory, &dialer);
     let skills =
         skills::skills(&file.open("skills"), &skills::Environment { directory, dialer: &dialer, mcp: &mcp });
-    let agents =
-        agents::agents(file, &agents::Known { skills, mcp: &mcp, openapi: &openapi }, store.retention);
+    let folder = server.skills_dir.as_deref().map(|folder| {
+        let listing = skills_folder::listing(folder, listing);
+        let main = skills_folder::Main { skills: &skills, mcp: &mcp, openapi: &openapi, dialer: &dialer };
+        (skills_folder::read(folder, &listing, &main), listing)
+    });
+    let known = agents::Known {
+        skills: &skills,
+        mcp: &mcp,
+        openapi: &openapi,
+        folder: folder.as_ref().map(|(found, _)| found),
+    };
+    let agents = agents::agents(file, &known, store.retention);
+    let folder = folder.map(|(found, listing)| {
+        mcp.extend(found.mcp);
+        openapi.extend(found.openapi);
+        FolderReport { listing, skipped: found.skipped }
+    });
     Config {
         card: sections::card(&file.open("card")),
         protocol: sections::protocol(&file.open("protocol")),
@@ -500,5 +568,7 @@ fn read_all(file: &Section<'_>, directory: &Path) -> Config {
         mcp,
         openapi,
         dialer,
+        folder,
+        start_values: StartValues::default(),
     }
 }

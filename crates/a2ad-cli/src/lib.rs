@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod logging;
 mod nearest;
+mod reload;
 pub mod selftest;
 
 #[doc(hidden)]

@@ -52,7 +52,7 @@ pub enum UrlSource {
 }
 
 /// Which addresses a peer may choose.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DialPolicy {
     /// Addresses that are allowed although they are not public. The rules for ports and for names such as `localhost`
     /// do not apply to them either.
@@ -124,9 +124,9 @@ impl Dialer {
         guard::check_url(text, &self.policy)
     }
 
-    /// The networks that a peer may choose although they are not public.
-    pub fn allowed_networks(&self) -> &[IpNet] {
-        &self.policy.allow
+    /// Which addresses a peer may choose.
+    pub fn policy(&self) -> &DialPolicy {
+        &self.policy
     }
 
     /// Sends a request with an absolute URL, and returns the head of the response and its body, unread. Redirects are

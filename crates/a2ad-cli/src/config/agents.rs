@@ -1,7 +1,7 @@
 //! `[agents]`.
 //!
-//! A file without agents, skills, MCP servers and OpenAPI documents gets the demo agents; without agents, everything else
-//! becomes one agent, `main`.
+//! A file without agents, skills, MCP servers, OpenAPI documents and a skills folder gets the demo agents; without agents,
+//! everything else becomes one agent, `main`.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ use super::{
     read::{Parsed, Section},
     sections,
     skills::text,
+    skills_folder::FolderSkills,
     tree::Item,
     values,
 };
@@ -22,6 +23,8 @@ use crate::{backends::Backends, nearest::hint};
 
 /// The id of the agent that has all skills when the file defines no agent.
 const MAIN_AGENT: &str = "main";
+/// The entry of an agent's list that stands for all skills.
+const EVERYTHING: &str = "*";
 
 impl ProfileName {
     pub(crate) const NAMES: [(&'static str, Self); 5] = [
@@ -59,23 +62,33 @@ pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
 
 /// What the skills of an agent may refer to.
 pub(super) struct Known<'a> {
-    pub(super) skills: Vec<SkillConfig>,
+    pub(super) skills: &'a [SkillConfig],
     pub(super) mcp: &'a BTreeMap<String, McpConfig>,
     pub(super) openapi: &'a BTreeMap<String, DocumentConfig>,
+    /// Not by name: a file that is removed from the folder must not make the configuration invalid.
+    pub(super) folder: Option<&'a FolderSkills>,
 }
 
 impl Known<'_> {
-    /// Everything: the skills of the file, all tools and all operations.
+    /// Everything: the skills of the file and of the folder, all tools and all operations.
     fn all(&self) -> Vec<SkillSource> {
-        let own = self.skills.iter().cloned().map(SkillSource::Own);
-        let tools =
-            self.mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
-        let operations = self
-            .openapi
-            .keys()
-            .map(|document| SkillSource::OpenApi { document: document.clone(), operation: Selection::All });
-        own.chain(tools).chain(operations).collect()
+        let in_file = everything(self.skills, self.mcp, self.openapi);
+        let in_folder = |folder: &FolderSkills| everything(&folder.skills, &folder.mcp, &folder.openapi);
+        in_file.into_iter().chain(self.folder.map(in_folder).unwrap_or_default()).collect()
     }
+}
+
+fn everything(
+    skills: &[SkillConfig],
+    mcp: &BTreeMap<String, McpConfig>,
+    openapi: &BTreeMap<String, DocumentConfig>,
+) -> Vec<SkillSource> {
+    let own = skills.iter().cloned().map(SkillSource::Own);
+    let tools = mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
+    let operations = openapi
+        .keys()
+        .map(|document| SkillSource::OpenApi { document: document.clone(), operation: Selection::All });
+    own.chain(tools).chain(operations).collect()
 }
 
 /// The tables of which any makes a file that replaces the demo.
@@ -88,7 +101,7 @@ pub(super) fn agents(
     default_retention: Retention,
 ) -> Vec<AgentConfig> {
     let agents = file.open("agents");
-    if !TABLES.into_iter().any(|table| file.has(table)) {
+    if known.folder.is_none() && !TABLES.into_iter().any(|table| file.has(table)) {
         return outbound::agents::demo_names()
             .into_iter()
             .map(|name| builtin(name, default_retention))
@@ -96,7 +109,7 @@ pub(super) fn agents(
     }
     if !file.has("agents") {
         let skills = known.all();
-        if skills.is_empty() {
+        if skills.is_empty() && known.folder.is_none() {
             file.report(
                 "skills",
                 "expected at least one skill, such as [skills.hello] with builtin = \"echo\"",
@@ -106,6 +119,11 @@ pub(super) fn agents(
     }
     if agents.names().next().is_none() {
         file.report("agents", "expected at least one agent, such as [agents.main]");
+    }
+    if known.folder.is_some() && !agents.names().any(|id| has_everything(&agents.open(id))) {
+        let text =
+            "no agent has the skills of the folder; leave out the skills of an agent, or list \"*\" there";
+        file.open("server").report("skills_dir", text);
     }
     agents.names().map(|id| agent(&agents, id, known, default_retention)).collect()
 }
@@ -214,19 +232,15 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: R
         ..defaults
     };
     AgentConfig {
-        extended_skills: extended_skills(&section, &config, known.openapi),
-        skills_allow: listed_skills(&section, "skills_allow", &config, known.openapi),
+        extended_skills: extended_skills(&section, &config, known),
+        skills_allow: listed_skills(&section, "skills_allow", &config, known),
         ..config
     }
 }
 
 /// Skills that only the extended card shows. They must be skills of the agent, and the extended card must be
 /// available.
-fn extended_skills(
-    section: &Section<'_>,
-    agent: &AgentConfig,
-    documents: &BTreeMap<String, DocumentConfig>,
-) -> Vec<String> {
+fn extended_skills(section: &Section<'_>, agent: &AgentConfig, known: &Known<'_>) -> Vec<String> {
     let off = agent.extended_card == ExtendedCard::Off;
     if !off && agent.profile.preset().send_only {
         section.report(
@@ -234,7 +248,7 @@ fn extended_skills(
             "this profile serves only sends, so no client could request the extended card",
         );
     }
-    let named = listed_skills(section, "extended_skills", agent, documents);
+    let named = listed_skills(section, "extended_skills", agent, known);
     if off && !named.is_empty() {
         let text = "there is no extended card to show them; set extended_card = \"open\" or \"protected\"";
         section.report("extended_skills", text);
@@ -242,21 +256,21 @@ fn extended_skills(
     named
 }
 
-/// A list of ids of the agent's skills. The names of tools and of fetched operations are known only when the server runs,
-/// so an agent that has some may list any.
-fn listed_skills(
-    section: &Section<'_>,
-    key: &str,
-    agent: &AgentConfig,
-    documents: &BTreeMap<String, DocumentConfig>,
-) -> Vec<String> {
+/// A list of ids of the agent's skills. The names of tools and of fetched operations are known only when the server runs, and
+/// those of the folder change, so an agent that has some may list any.
+fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig, known: &Known<'_>) -> Vec<String> {
+    if !section.has(key) {
+        return Vec::new();
+    }
+    let (documents, has_folder) = (known.openapi, known.folder.is_some());
     // Without skills a problem is already reported.
-    let open_ended =
-        agent.skills.is_empty() || agent.skills.iter().any(|source| source.is_open_ended(documents));
+    let open_ended = has_folder
+        || agent.skills.is_empty()
+        || agent.skills.iter().any(|source| source.is_open_ended(documents));
     let registered = agent.registered(&Backends::not_started(documents));
-    let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
-    if let ([SkillSource::Own(only)], true) = (agent.skills.as_slice(), section.has(key))
-        && known().count() > 1
+    let ids = || registered.info().skills.iter().map(|skill| skill.id.as_str());
+    if let [SkillSource::Own(only)] = agent.skills.as_slice()
+        && ids().count() > 1
     {
         let text = format!(
             "the built-in agent of {:?} chooses among its skills itself; give the agent a skill for each instead",
@@ -266,10 +280,10 @@ fn listed_skills(
     }
     let named = section.each(key, |item| {
         let name = item.text()?;
-        if open_ended || known().any(|id| id == name) {
+        if open_ended || ids().any(|id| id == name) {
             return Ok(name.to_owned());
         }
-        Err(format!("the agent has no skill {name:?}; {}", hint(name, known())))
+        Err(format!("the agent has no skill {name:?}; {}", hint(name, ids())))
     });
     named.unwrap_or_default()
 }
@@ -283,17 +297,28 @@ fn own_skills(section: &Section<'_>, known: &Known<'_>) -> Vec<SkillSource> {
             return Err(format!("{name:?} is listed twice"));
         }
         seen.push(name.to_owned());
-        source(name, known)
+        sources(name, known)
     });
     let all = || if section.has("skills") { None } else { Some(known.all()) };
+    let named = named.map(|named| named.into_iter().flatten().collect());
     let Some(own) = named.or_else(all) else { return Vec::new() };
-    if own.is_empty() {
+    if own.is_empty() && known.folder.is_none() {
         section.report("skills", "expected at least one skill; define one as [skills.ID] with a backend");
     }
     own
 }
 
-/// One entry of an agent's list of skills.
+/// Whether an agent also has the skills of the folder.
+fn has_everything(agent: &Section<'_>) -> bool {
+    let listed = agent.each("skills", text);
+    !agent.has("skills") || listed.is_some_and(|listed| listed.iter().any(|name| name == EVERYTHING))
+}
+
+/// What one entry of an agent's list of skills stands for.
+fn sources(name: &str, known: &Known<'_>) -> Parsed<Vec<SkillSource>> {
+    if name == EVERYTHING { Ok(known.all()) } else { source(name, known).map(|source| vec![source]) }
+}
+
 fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
     let selected = |rest: &str, table: &str, names: Vec<&str>| {
         let form = format!("{name:?}: expected {table}:NAME/ITEM or {table}:NAME/*");
@@ -334,7 +359,7 @@ fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
         return Err(format!("{name:?}: this version of a2ad does not support such skills yet"));
     }
     let found = known.skills.iter().find(|skill| skill.id == name);
-    found.cloned().map(SkillSource::Own).ok_or_else(|| unknown_skill(name, &known.skills))
+    found.cloned().map(SkillSource::Own).ok_or_else(|| unknown_skill(name, known.skills))
 }
 
 fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {

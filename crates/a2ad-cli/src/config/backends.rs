@@ -45,14 +45,15 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// Maximum size of a file with an OpenAPI document; that of its parser is the same.
 const MAX_DOCUMENT: u64 = 32 << 20;
 
-/// `[outbound]`: the dialler of all backends.
-pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr) -> Dialer {
+/// `[outbound]`: the dialler of all backends; the one in use if nothing has changed, because it has open connections.
+pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr, in_use: Option<&Dialer>) -> Dialer {
     let policy = DialPolicy {
         allow: section.each("allow", values::network).unwrap_or_default(),
         allow_http: section.get("allow_http", Item::boolean).unwrap_or_default(),
         own_addresses: vec![listen],
     };
-    Dialer::builder().policy(policy).build()
+    let unchanged = in_use.filter(|dialer| *dialer.policy() == policy).cloned();
+    unchanged.unwrap_or_else(|| Dialer::builder().policy(policy).build())
 }
 
 /// `[mcp.ID]`

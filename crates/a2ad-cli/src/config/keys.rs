@@ -1,8 +1,9 @@
 //! The catalogue of configuration keys: one row for each key, with its values, its default and what it does.
 //!
-//! The names decide which keys a file may contain and which names are suggested for a mistyped one. The other columns
-//! are documentation: docs/configuration.md is generated from them, and a test compares the defaults with the real
-//! ones. The values of an enumeration come from the list that parses them.
+//! The names decide which keys a file may contain and which names are suggested for a mistyped one, and
+//! [`Effect`] which keys a reload applies. The other columns are documentation: docs/configuration.md is generated from
+//! them, and a test compares the defaults with the real ones. The values of an enumeration come from the list that parses
+//! them.
 
 use super::{
     AuthMethod, Generation, ProfileName,
@@ -29,6 +30,16 @@ pub(super) struct Key {
     pub(super) default: DefaultValue,
     /// One sentence for docs/configuration.md, in Markdown.
     pub(super) about: &'static str,
+    pub(super) effect: Effect,
+}
+
+/// When a changed value of a key takes effect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// When the configuration is reloaded.
+    Reload,
+    /// At the next start.
+    Start,
 }
 
 #[cfg_attr(not(test), expect(dead_code, reason = "only read for the generated documentation"))]
@@ -65,6 +76,13 @@ pub(super) fn fixed_tables() -> impl Iterator<Item = &'static KeyTable> {
 
 /// A segment of a path that stands for any name.
 pub(super) const CHOSEN: &str = "ID";
+
+impl Key {
+    /// Takes effect at a start only.
+    const fn at_start(self) -> Self {
+        Self { effect: Effect::Start, ..self }
+    }
+}
 
 impl KeyTable {
     /// The names of the supported keys.
@@ -128,32 +146,37 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "address",
                 r#""127.0.0.1:4242""#,
                 "The address to listen on; this version accepts loopback addresses only.",
-            ),
+            )
+            .at_start(),
             key(
                 "public_url",
                 "URL",
                 r#""""#,
                 "The base of the URLs in cards; empty: the request's Host, or what a trusted proxy forwards.",
-            ),
+            )
+            .at_start(),
             key(
                 "trusted_proxies",
                 "list of addresses or networks",
                 "[]",
                 "The proxies whose `Forwarded` and `X-Forwarded-*` headers are used.",
-            ),
+            )
+            .at_start(),
             key(
                 "allowed_hosts",
                 "list of hosts",
                 "[]",
                 "The hosts that requests may name beside loopback names and the host of `public_url`, with any port \
                  unless they have one; requests that name others are rejected.",
-            ),
+            )
+            .at_start(),
             key(
                 "cors_origins",
                 "list of origins",
                 "[]",
                 "The origins whose web pages may call, such as `\"https://app.example.com\"`, beside the server's own.",
-            ),
+            )
+            .at_start(),
             key(
                 "default_agent",
                 "agent id",
@@ -166,12 +189,20 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""""#,
                 "How long `/readyz` answers 503 before a shutdown closes anything, at most 25s; empty: 0s on \
                  loopback, else 5s.",
-            ),
+            )
+            .at_start(),
             key(
                 "keep_alive",
                 "duration",
                 r#""15s""#,
                 "The interval of the comments on an idle event stream; clients with shorter read timeouts need less.",
+            )
+            .at_start(),
+            key(
+                "skills_dir",
+                "path",
+                r#""""#,
+                "A folder whose files are skills, see [Skills folder](#skills-folder); empty: none.",
             ),
         ],
         reserved: &["base_host", "mode", "admin_listen"],
@@ -179,7 +210,7 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "store",
         keys: &[
-            key("url", "path", r#""a2ad.db""#, "The database file."),
+            key("url", "path", r#""a2ad.db""#, "The database file.").at_start(),
             table("retention", "How long tasks are kept, for agents without their own retention."),
         ],
         reserved: &[],
@@ -212,14 +243,16 @@ pub(super) static TABLES: &[KeyTable] = &[
                 || names(&CARD_NAMES),
                 DefaultValue::Fixed(r#""merged""#),
                 "The form of a card for clients that name no version: 1.0 and 0.3 in one document, or one of them.",
-            ),
-            key("max_age", "duration", r#""60s""#, "How long clients may cache a card."),
+            )
+            .at_start(),
+            key("max_age", "duration", r#""60s""#, "How long clients may cache a card.").at_start(),
             key(
                 "grpc_scheme",
                 "boolean",
                 "false",
                 "Whether the gRPC address on a 0.3 card is a URL instead of `host:port`.",
-            ),
+            )
+            .at_start(),
         ],
         reserved: &["sign"],
     },
@@ -231,75 +264,86 @@ pub(super) static TABLES: &[KeyTable] = &[
                 || names(&Generation::NAMES),
                 r#"["draft", "0.3", "1.0"]"#,
                 "The accepted versions; `\"0.3\"` includes 0.2.",
-            ),
+            )
+            .at_start(),
             one_of(
                 "errors",
                 || names(&ERROR_NAMES),
                 DefaultValue::Fixed(r#""1.0.1""#),
                 "The edition of the specification whose HTTP and gRPC statuses errors have.",
-            ),
+            )
+            .at_start(),
             key(
                 "lenient_version",
                 "boolean",
                 "true",
                 "Whether methods of 1.0 work without the `A2A-Version` header.",
-            ),
+            )
+            .at_start(),
         ],
         reserved: &[],
     },
     KeyTable {
         path: "limits",
         keys: &[
-            key("max_body", "size", r#""16MiB""#, "The largest request body."),
+            key("max_body", "size", r#""16MiB""#, "The largest request body.").at_start(),
             key(
                 "max_task",
                 "size",
                 r#""64MiB""#,
                 "The messages and artifacts of one task, without progress messages: a larger message is rejected, a larger result fails the task. More progress messages than this are dropped.",
-            ),
+            )
+            .at_start(),
             key(
                 "max_saved",
                 "size",
                 r#""1MiB""#,
                 "The checkpoint that an agent saves between attempts and turns: saving a larger one is an error.",
-            ),
+            )
+            .at_start(),
             key(
                 "max_journal",
                 "size",
                 r#""16MiB""#,
                 "The outputs of the steps of one turn: more of them fail the task.",
-            ),
-            key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted."),
+            )
+            .at_start(),
+            key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted.").at_start(),
             key(
                 "queued",
                 "number",
                 "10000",
                 "How many tasks may wait for a run; beyond it, sends that would have to wait get 503.",
-            ),
+            )
+            .at_start(),
             key(
                 "memory",
                 "size",
                 r#""1GiB""#,
                 "Requests and responses in flight, at least four times `max_body`; beyond it, calls get 503.",
-            ),
+            )
+            .at_start(),
             key(
                 "run_time",
                 "duration",
                 r#""10m""#,
                 "The timeout of one attempt at a turn, for skills without their own.",
-            ),
+            )
+            .at_start(),
             key(
                 "interrupted_ttl",
                 "duration",
                 r#""24h""#,
                 "How long a task waits for its client before it fails, for skills without their own.",
-            ),
+            )
+            .at_start(),
             key(
                 "wait",
                 "duration",
                 r#""0s""#,
                 "How long a blocking send waits before it returns the unfinished task. 0s: no limit.",
-            ),
+            )
+            .at_start(),
         ],
         reserved: &["rate", "max_hops"],
     },
@@ -311,6 +355,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 values: Values::OneOf(outbound::agents::names),
                 default: DefaultValue::Derived(ONE_BACKEND),
                 about: "The built-in agent that does the work.",
+                effect: Effect::Reload,
             },
             table("mcp", "A tool of an MCP server does the work."),
             table("http", "An HTTP function does the work: it gets the arguments as JSON."),
@@ -575,9 +620,10 @@ pub(super) static TABLES: &[KeyTable] = &[
             derived(
                 "skills",
                 "list of skill ids",
-                "all skills, tools and operations",
+                "`[\"*\"]`",
                 "The agent's skills, at least one: ids of `[skills]`, `mcp:SERVER/TOOL`, `openapi:DOCUMENT/OPERATION`; \
-                 `*` stands for all tools or operations.",
+                 `*` stands for all tools or operations, and alone for everything, also the skills of \
+                 `server.skills_dir`.",
             ),
             key("enabled", "boolean", "true", "Whether the agent is served; its tasks stay in the store."),
             key("streaming", "boolean", "true", "Whether clients may stream."),
@@ -661,6 +707,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 values: Values::Type("URI"),
                 default: DefaultValue::Required(r#""urn:example:mine""#),
                 about: "The extension, once per agent.",
+                effect: Effect::Reload,
             },
             derived("description", "string", "none", "The description on the card."),
             key("required", "boolean", "false", "Whether clients that do not activate it are rejected."),
@@ -676,12 +723,24 @@ const OF_LIMITS: &str = "that of `[limits]`";
 const OF_STORE: &str = "that of `[store.retention]`";
 
 const fn key(name: &'static str, kind: &'static str, default: &'static str, about: &'static str) -> Key {
-    Key { name, values: Values::Type(kind), default: DefaultValue::Fixed(default), about }
+    Key {
+        name,
+        values: Values::Type(kind),
+        default: DefaultValue::Fixed(default),
+        about,
+        effect: Effect::Reload,
+    }
 }
 
 /// A key whose default is not a fixed value.
 const fn derived(name: &'static str, kind: &'static str, from: &'static str, about: &'static str) -> Key {
-    Key { name, values: Values::Type(kind), default: DefaultValue::Derived(from), about }
+    Key {
+        name,
+        values: Values::Type(kind),
+        default: DefaultValue::Derived(from),
+        about,
+        effect: Effect::Reload,
+    }
 }
 
 const fn one_of(
@@ -690,7 +749,7 @@ const fn one_of(
     default: DefaultValue,
     about: &'static str,
 ) -> Key {
-    Key { name, values: Values::OneOf(names), default, about }
+    Key { name, values: Values::OneOf(names), default, about, effect: Effect::Reload }
 }
 
 const fn list_of(
@@ -699,15 +758,27 @@ const fn list_of(
     default: &'static str,
     about: &'static str,
 ) -> Key {
-    Key { name, values: Values::ListOf(names), default: DefaultValue::Fixed(default), about }
+    Key {
+        name,
+        values: Values::ListOf(names),
+        default: DefaultValue::Fixed(default),
+        about,
+        effect: Effect::Reload,
+    }
 }
 
 const fn required(name: &'static str, kind: &'static str, example: &'static str, about: &'static str) -> Key {
-    Key { name, values: Values::Type(kind), default: DefaultValue::Required(example), about }
+    Key {
+        name,
+        values: Values::Type(kind),
+        default: DefaultValue::Required(example),
+        about,
+        effect: Effect::Reload,
+    }
 }
 
 const fn table(name: &'static str, about: &'static str) -> Key {
-    Key { name, values: Values::Table, default: DefaultValue::Derived("–"), about }
+    Key { name, values: Values::Table, default: DefaultValue::Derived("–"), about, effect: Effect::Reload }
 }
 
 fn names<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use super::{
     Config, ConfigFile, Source,
-    keys::{CHOSEN, DefaultValue, Key, KeyTable, TABLES, Values},
+    keys::{CHOSEN, DefaultValue, Effect, Key, KeyTable, TABLES, Values},
     load,
 };
 
@@ -38,6 +38,34 @@ Strings are written without quotes; the elements of a list are separated by comm
 `A2AD_STORE` are short forms of `A2AD_SERVER__LISTEN` and `A2AD_STORE__URL` and take precedence over them; the flags `--listen` and
 `--store` take precedence over all variables.
 
+## Reload
+
+A running server reads its configuration again when the file is saved or replaced, and on SIGHUP. Runs end with the configuration that they
+began with; everything else uses the new one, queued and repeated turns too. A task whose skill was removed fails with the
+reason `skill_removed`. MCP servers whose tables did not change keep their processes; others are replaced or stopped when their calls have ended.
+
+A file that is not valid changes nothing: the log has its problems, each with file, line and key. Keys marked with † take effect at the
+next start; when one has changed, the log names it. Variables of the environment and files that the configuration names are read again too;
+OpenAPI documents with a `url` are fetched again if their tables have changed, and on SIGHUP.
+
+## Skills folder
+
+Files in the folder `server.skills_dir` are skills of all agents that have everything: those without the key `skills`, or with
+`"*"` in it; without `[agents]` that is the agent `main`. A file counts within a second after it was written, and its skills leave with it. The name without its extension is
+the id.
+
+| file | skills |
+|---|---|
+| an executable, such as `lint.sh` | one, `lint`, which runs as `command = { argv = ["./lint.sh"] }` in the folder |
+| `shop.json`, `shop.yaml`, `shop.yml` | the operations of this OpenAPI document, as with `[openapi.shop]` |
+| `fx.toml` | one, `fx`, with the keys of `[skills.fx]`; without a backend it describes the executable `fx` or `fx.*` beside it |
+| `more.toml` with tables | those of its `[skills]`, `[mcp]` and `[openapi]` |
+
+So `lint.toml` with `command = { protocol = "jsonl" }` is all that `lint.sh` needs to report progress. Beside a `*.toml`, other files of the same name
+are no skills of their own. Paths are relative to the folder. Hidden files, backups (`*~`, `*.bak`), temporary files (`*.tmp`, `*.swp`, `*.part`) and
+subfolders are ignored. A file that is not valid, that uses a name of the configuration file, or that everybody can write to is
+skipped and reported in the log; the others are used. A folder that everybody can write to is refused.
+
 ## Tables
 "#;
 
@@ -55,7 +83,11 @@ fn document() -> String {
             .unwrap();
         for key in table.keys {
             let (values, default) = (values(key, table), default(key));
-            writeln!(out, "| `{}` | {values} | {default} | {} |", key.name, key.about).unwrap();
+            let effect = match key.effect {
+                Effect::Reload => "",
+                Effect::Start => " †",
+            };
+            writeln!(out, "| `{}` | {values} | {default} | {}{effect} |", key.name, key.about).unwrap();
         }
         out += &reserved(table);
     }

@@ -1,6 +1,10 @@
 //! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use a2ad::internal::SHUTDOWN_LIMIT;
 use engine::{Limits, MemoryBudget, Retention};
@@ -10,12 +14,13 @@ use protocol::ErrorTable;
 use super::{
     CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
     read::{Parsed, Section},
+    skills_folder,
     tree::{Item, Value},
     values,
 };
 
 /// Everything except the default agent, which depends on the configured agents.
-pub(super) fn server(section: &Section<'_>) -> ServerConfig {
+pub(super) fn server(section: &Section<'_>, directory: &Path) -> ServerConfig {
     ServerConfig {
         listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
         public_url: section.get("public_url", values::url).flatten(),
@@ -25,6 +30,7 @@ pub(super) fn server(section: &Section<'_>) -> ServerConfig {
         default_agent: String::new(),
         keep_alive: section.get("keep_alive", values::positive_duration).unwrap_or(Duration::from_secs(15)),
         drain_delay: section.get("drain_delay", drain_delay).flatten(),
+        skills_dir: section.get("skills_dir", |item| skills_dir(item, directory)).flatten(),
     }
 }
 
@@ -38,6 +44,16 @@ fn drain_delay(item: &Item) -> Parsed<Option<Duration>> {
         return Err(format!("expected at most {} s, the time limit of a shutdown", SHUTDOWN_LIMIT.as_secs()));
     }
     Ok(Some(delay))
+}
+
+/// An empty string is no folder.
+fn skills_dir(item: &Item, directory: &Path) -> Parsed<Option<PathBuf>> {
+    let text = item.text()?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let folder = directory.join(text);
+    skills_folder::problem(&folder).map_or(Ok(Some(folder)), Err)
 }
 
 fn listen(item: &Item) -> Parsed<SocketAddr> {

@@ -16,7 +16,7 @@ use super::{
 use crate::nearest::hint;
 
 /// The keys of which a skill has exactly one.
-const BACKENDS: [&str; 4] = ["builtin", "mcp", "http", "command"];
+pub(super) const BACKENDS: [&str; 4] = ["builtin", "mcp", "http", "command"];
 
 /// What the backends of skills refer to.
 pub(super) struct Environment<'a> {

@@ -100,6 +100,14 @@ impl Table {
         self.0.iter().find(|entry| entry.key == key)
     }
 
+    /// The table of a key.
+    pub(super) fn table(&self, key: &str) -> Option<&Self> {
+        match &self.get(key)?.item.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// Overrides a value of the file with that of a flag or variable. A variable's name contains neither dashes nor
     /// lower-case letters, so keys are compared without regard to those.
     pub(super) fn set(&mut self, path: &[String], location: Location, text: String, problems: &Problems) {

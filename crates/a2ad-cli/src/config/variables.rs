@@ -10,6 +10,13 @@ pub(super) const CONFIG: &str = "A2AD_CONFIG";
 /// The variables besides `A2AD_SECTION__KEY`, which exists for every key of the file.
 const NAMES: [&str; 5] = [CONFIG, "A2AD_LISTEN", "A2AD_LOG", "A2AD_STORE", "A2AD_URL"];
 
+/// The environment variables that are valid UTF-8.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 /// One warning for each unknown variable with the prefix `A2AD_`. Variables that set a key of the file are checked
 /// with the file.
 pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {

@@ -1,0 +1,97 @@
+//! `a2ad serve`, the default command: serves the agents of a configuration until a signal arrives.
+
+mod starting;
+
+use std::path::PathBuf;
+
+use a2ad::{
+    ServeError,
+    internal::{Settings, bind, serve},
+};
+use clap::Args;
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{runtime, variables, warn, warnings};
+use crate::{
+    backends::Backends,
+    config::{Config, ConfigFile},
+    logging,
+    reload::{Loaded, Origin, Reloader, Watch, hangup, report_skipped, warn_of_missing_tools},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct ServeFlags {
+    /// Configuration file [default: ./a2ad.toml if it exists, else the built-in demo; env: A2AD_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Database file [default: ./a2ad.db, env: A2AD_STORE].
+    #[arg(long, value_name = "PATH")]
+    store: Option<String>,
+}
+
+pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
+    let variables = variables();
+    let warnings = warnings(&variables);
+    let file = ConfigFile::choose(flags.config.as_deref(), &variables);
+    let watch = Watch::new(file.path.clone());
+    let origin = Origin { file, listen: flags.listen, store: flags.store };
+    let loaded = origin.load().inspect_err(|_| warn(&warnings))?;
+    // Dropped last on every path: dropping it writes the queued lines.
+    let _log = logging::start(&warnings);
+    let networks = &loaded.config.dialer.policy().allow;
+    if !networks.is_empty() {
+        tracing::info!(?networks, "peers may choose addresses in these networks");
+    }
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve_with_backends(origin, loaded, watch));
+    let store_failed =
+        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
+    if served.as_ref().is_err_and(store_failed) {
+        // Running work can no longer be stored; waiting for it would only delay the restart.
+        runtime.shutdown_background();
+    }
+    served
+}
+
+/// Starts the backends, serves and reloads until the server is stopped, then ends the backends' processes.
+async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -> anyhow::Result<()> {
+    let hangup = hangup();
+    let config = &loaded.config;
+    let listener = bind(config.server.listen).await?;
+    let backends = starting::answer_until(Backends::start(config), &listener).await?;
+    warn_of_missing_tools(config, &backends);
+    report_skipped(config.folder.as_ref(), None);
+    watch.set_folder(config.folder.as_ref().map(|folder| folder.listing.clone()));
+    let (sender, catalogs) = mpsc::channel(1);
+    let file = loaded.has_file().then(|| origin.file.path.clone());
+    let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
+    let stopped = CancellationToken::new();
+    // A task of its own: loading a large configuration must not keep the server from its connections.
+    let reloader = Reloader::new(origin, loaded, backends, watch, hangup, sender).run(stopped.clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(reloader);
+    let served = serve(listener, settings).await;
+    stopped.cancel();
+    if let Some(Ok(backends)) = tasks.join_next().await {
+        backends.stop().await;
+    }
+    Ok(served?)
+}
+
+/// The settings of the server that this configuration describes.
+fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
+    Settings {
+        config: file,
+        listen: config.server.listen,
+        store: config.store.url.clone(),
+        catalog: config.catalog(backends),
+        catalogs: None,
+        limits: config.limits,
+        server_options: config.server_options(),
+        drain_delay: config.server.drain_delay,
+    }
+}

@@ -1,0 +1,375 @@
+//! Changes of the configuration while the server runs: what a saved file, SIGHUP and the skills folder change, and what they
+//! leave as it is.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+#![allow(clippy::disallowed_types, reason = "the test inspects responses as JSON values")]
+#![allow(clippy::disallowed_methods, reason = "the test opens connections of its own")]
+
+use std::{
+    fs,
+    net::SocketAddr,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::{
+    http1,
+    json::{artifact_text, reason, state, status_text, task_id},
+    process::{self, Server, Signal},
+    rpc::{Caller, message},
+};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_a2ad");
+const BUILTINS: &str = "[skills.echo]\nbuiltin = \"echo\"\n[skills.currency]\nbuiltin = \"currency\"\n";
+/// Every path and version of the card of the default agent `main`.
+const CARDS: [(&str, &str); 6] = [
+    ("/.well-known/agent-card.json", ""),
+    ("/.well-known/agent-card.json", "1.0"),
+    ("/.well-known/agent-card.json", "0.3"),
+    ("/.well-known/agent.json", ""),
+    ("/a2a/main/.well-known/agent-card.json", "1.0"),
+    ("/a2a/main/.well-known/agent.json", ""),
+];
+
+/// A server in a folder of its own.
+struct Running {
+    folder: TempDir,
+    server: Server,
+}
+
+/// A card: its ETag and the ids of its skills.
+type Card = (String, Vec<String>);
+
+impl Running {
+    async fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("skills")).unwrap();
+        fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+        Self::start_in(folder).await
+    }
+
+    async fn start_in(folder: TempDir) -> Self {
+        let server = Server::start_command(command(folder.path())).await.unwrap();
+        Self { folder, server }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Replaces a file at once, as most editors do.
+    fn replace(&self, name: &str, text: &str) {
+        replace(&self.path(name), text);
+    }
+
+    /// Puts an executable into the skills folder.
+    fn add_script(&self, name: &str, text: &str) {
+        let path = self.path("skills/.new");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(path, self.path("skills").join(name)).unwrap();
+    }
+
+    async fn card(&self, path: &str, version: &str) -> Card {
+        let header = [("A2A-Version", version)];
+        let headers = if version.is_empty() { &[][..] } else { &header[..] };
+        let response = http1::request(self.server.address, "GET", path, headers, &[]).await.unwrap();
+        let etag = response.headers.get("etag").unwrap().to_owned();
+        let card = response.json().unwrap();
+        let ids = card["skills"].as_array().unwrap().iter().map(|skill| skill["id"].as_str().unwrap());
+        (etag, ids.map(str::to_owned).collect())
+    }
+
+    /// Waits until every card shows these skills.
+    async fn shows(&self, skills: &[&str]) {
+        let shown = async {
+            for (path, version) in CARDS {
+                while self.card(path, version).await.1 != skills {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        };
+        if tokio::time::timeout(TIMEOUT, shown).await.is_err() {
+            panic!("the cards do not show {skills:?}\n{}", self.server.log_tail());
+        }
+    }
+
+    fn reloads(&self) -> usize {
+        self.server.log().matches("the configuration was reloaded").count()
+    }
+
+    /// Asks for a reload and waits until it is done.
+    async fn hang_up(&self) {
+        let before = self.reloads();
+        self.server.signal(Signal::HUP).unwrap();
+        self.wait(|| self.reloads() > before).await;
+    }
+
+    async fn wait(&self, happened: impl Fn() -> bool) {
+        let happened = async {
+            while !happened() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(TIMEOUT, happened).await.is_ok(), "{}", self.server.log_tail());
+    }
+
+    /// Sends a message to a skill; returns the task.
+    async fn send(&self, skill: &str, text: &str, wait: bool) -> Value {
+        let mut params = message("m", text, !wait);
+        params["metadata"]["skillId"] = skill.into();
+        Caller::new(self.server.address).call("main", "SendMessage", params).await.unwrap()["task"].take()
+    }
+
+    /// Waits until a task has ended.
+    async fn ended(&self, task: &Value) -> Value {
+        let id = task_id(task).unwrap();
+        let mut caller = Caller::new(self.server.address);
+        let ended = async {
+            loop {
+                let task = caller.get("main", &id).await.unwrap().unwrap();
+                if testkit::json::is_terminal(state(&task)) {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, ended).await.expect("timed out")
+    }
+}
+
+fn command(folder: &Path) -> tokio::process::Command {
+    let mut command = process::command(PROGRAM);
+    command.current_dir(folder).args(["--listen", process::ANY_PORT]);
+    command
+}
+
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+/// An MCP server that adds a line with its process id to a file when it starts.
+fn mcp(name: &str, tools: &[&str], pids: &Path) -> String {
+    let script = format!("echo $$ >> {}; exec {PROGRAM} selftest-tools {}", pids.display(), tools.join(" "));
+    format!("[mcp.{name}]\ncommand = [\"sh\", \"-c\", {script:?}]\n")
+}
+
+fn pids(file: &Path) -> Vec<String> {
+    fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+fn is_running(pid: &str) -> bool {
+    Path::new("/proc").join(pid).exists()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saved_file_and_sighup_change_the_skills_on_every_card() {
+    let running = Running::start(BUILTINS).await;
+    running.shows(&["echo", "currency"]).await;
+    let etag = running.card(CARDS[0].0, "").await.0;
+    running.replace("a2ad.toml", &format!("{BUILTINS}[skills.parrot]\nbuiltin = \"echo\"\n"));
+    running.shows(&["echo", "currency", "parrot"]).await;
+    assert_eq!(artifact_text(&running.send("parrot", "hello", true).await), "hello");
+    assert_ne!(running.card(CARDS[0].0, "").await.0, etag);
+    // Written in place, with another text and the same meaning.
+    fs::write(running.path("a2ad.toml"), format!("# before\n{BUILTINS}")).unwrap();
+    running.shows(&["echo", "currency"]).await;
+    assert_eq!(running.card(CARDS[0].0, "").await.0, etag);
+    let before = running.reloads();
+    running.hang_up().await;
+    assert_eq!((running.card(CARDS[0].0, "").await.0, running.reloads()), (etag, before + 1));
+}
+
+/// A mounted ConfigMap is a link to a link to a folder; an update replaces the second link.
+#[tokio::test(flavor = "multi_thread")]
+async fn link_that_leads_to_another_file_is_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("one", BUILTINS), ("two", "[skills.echo]\nbuiltin = \"echo\"\n")] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("a2ad.toml"), text).unwrap();
+    }
+    symlink("one", folder.path().join("..data")).unwrap();
+    symlink("..data/a2ad.toml", folder.path().join("a2ad.toml")).unwrap();
+    let running = Running::start_in(folder).await;
+    running.shows(&["echo", "currency"]).await;
+    symlink("two", running.path("..new")).unwrap();
+    fs::rename(running.path("..new"), running.path("..data")).unwrap();
+    running.shows(&["echo"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_file_changes_nothing_and_is_reported_with_its_line() {
+    let running = Running::start(BUILTINS).await;
+    let card = running.card(CARDS[0].0, "").await;
+    for (text, problem) in [
+        ("[skills.echo]\nbuiltin = \"echo\"\nbuiltn = 1\n", "a2ad.toml:3: skills.echo.builtn: unknown key"),
+        ("[skills.echo\n", "a2ad.toml:1: invalid TOML"),
+        (
+            "[skills.echo]\nbuiltin = \"echo\"\n[agents.a]\nskills = [\"other\"]\n",
+            "a2ad.toml:4: agents.a.skills",
+        ),
+        ("[openapi.x]\nurl = \"http://127.0.0.1:1/\"\n", "openapi.x.url: the document cannot be fetched"),
+    ] {
+        running.replace("a2ad.toml", text);
+        running.wait(|| running.server.log().contains(problem)).await;
+        assert_eq!(running.card(CARDS[0].0, "").await, card);
+    }
+    fs::remove_file(running.path("a2ad.toml")).unwrap();
+    running
+        .wait(|| running.server.log().contains("a2ad.toml (found in the current directory) cannot be read"))
+        .await;
+    assert_eq!(artifact_text(&running.send("echo", "still here", true).await), "still here");
+    assert_eq!(running.reloads(), 0);
+    running.replace("a2ad.toml", "[skills.echo]\nbuiltin = \"echo\"\n[limits]\nconcurrent = 3\n");
+    running.shows(&["echo"]).await;
+    running.server.wait_for_log("\"key\":\"limits.concurrent\"").await.unwrap();
+    assert_eq!(running.server.log().matches("takes effect at the next start").count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn run_ends_with_its_configuration_and_queued_task_of_a_removed_skill_fails() {
+    let skills = "[skills.slow-writer]\nbuiltin = \"slow-writer\"\n";
+    let running = Running::start(&format!("[limits]\nconcurrent = 1\n{BUILTINS}{skills}")).await;
+    let first = running.send("slow-writer", "the sea sections=40 delay=20ms", false).await;
+    let queued = running.send("currency", "10 USD in INR", false).await;
+    let kept = running.send("echo", "hello", false).await;
+    // Only one skill is left, which is a simpler kind of agent.
+    running.replace("a2ad.toml", "[limits]\nconcurrent = 1\n[skills.echo]\nbuiltin = \"echo\"\n");
+    running.shows(&["echo"]).await;
+    assert_eq!(state(&running.ended(&first).await), "TASK_STATE_COMPLETED");
+    let failed = running.ended(&queued).await;
+    assert_eq!((state(&failed), reason(&failed["status"])), ("TASK_STATE_FAILED", Some("skill_removed")));
+    assert!(status_text(&failed).contains("currency"), "{failed}");
+    assert_eq!(artifact_text(&running.ended(&kept).await), "hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_changed_mcp_servers_are_started_and_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kept, changed, removed] = ["kept", "changed", "removed"].map(|name| folder.path().join(name));
+    let config = |other: &str| format!("{}{}", mcp("kept", &["a"], &kept), other);
+    let both = config(&(mcp("changed", &["b"], &changed) + &mcp("removed", &["c"], &removed)));
+    fs::write(folder.path().join("a2ad.toml"), both).unwrap();
+    let running = Running::start_in(folder).await;
+    running.shows(&["b", "a", "c"]).await;
+    let (old, gone) = (pids(&changed), pids(&removed));
+    running.replace("a2ad.toml", &config(&mcp("changed", &["b", "d"], &changed)));
+    running.shows(&["b", "d", "a"]).await;
+    running.wait(|| !is_running(&old[0]) && !is_running(&gone[0])).await;
+    running.hang_up().await;
+    running.hang_up().await;
+    assert_eq!(state(&running.send("a", "{}", true).await), "TASK_STATE_COMPLETED");
+    assert_eq!((pids(&kept).len(), pids(&changed).len(), pids(&removed).len()), (1, 2, 1));
+    assert!(is_running(&pids(&kept)[0]) && is_running(&pids(&changed)[1]));
+    // A server that is added is a change too; nothing else stops meanwhile.
+    running.replace("a2ad.toml", &config(&mcp("removed", &["c"], &removed)));
+    running.shows(&["a", "c"]).await;
+    assert_eq!(pids(&kept).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_the_skills_folder_are_skills_while_they_exist() {
+    let running = Running::start("[server]\nskills_dir = \"skills\"\n").await;
+    running.shows(&[]).await;
+    running.add_script("greet.sh", "#!/bin/sh\necho hello from $(basename $(pwd))\n");
+    running.shows(&["greet"]).await;
+    assert_eq!(artifact_text(&running.send("greet", "x", true).await).trim(), "hello from skills");
+    running.replace("skills/parrot.toml", "builtin = \"echo\"\ndescription = \"Repeats\"\n");
+    running.shows(&["greet", "parrot"]).await;
+    let document = r#"{"openapi": "3.1.0", "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:1"}], "paths": {"/x": {"get": {"operationId": "find", "responses": {}}}}}"#;
+    running.replace("skills/shop.json", document);
+    running.shows(&["greet", "parrot", "find"]).await;
+    running.replace("skills/more.toml", &mcp("tools", &["a"], &running.path("pids")));
+    running.shows(&["greet", "parrot", "a", "find"]).await;
+    // A description of the script beside it, which also makes it speak in lines of JSON.
+    running.add_script(
+        "count.sh",
+        "#!/bin/sh\necho '{\"type\":\"progress\",\"text\":\"half\"}'\necho '{\"type\":\"result\",\"text\":\"done\"}'\n",
+    );
+    running.replace("skills/count.toml", "command = { protocol = \"jsonl\" }\ndescription = \"Counts\"\n");
+    running.shows(&["count", "greet", "parrot", "a", "find"]).await;
+    assert_eq!(artifact_text(&running.send("count", "x", true).await), "done");
+    for file in ["count.sh", "count.toml", "greet.sh", "shop.json", "more.toml"] {
+        fs::remove_file(running.path("skills").join(file)).unwrap();
+    }
+    running.shows(&["parrot"]).await;
+    running.wait(|| !is_running(&pids(&running.path("pids"))[0])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_file_of_the_skills_folder_is_reported_and_leaves_the_others_alone() {
+    let config = "[server]\nskills_dir = \"skills\"\n[skills.echo]\nbuiltin = \"echo\"\n[agents.main]\nskills = [\"echo\", \"*\"]\n";
+    let running = Running::start(config).await;
+    let writable = running.path("skills/writable.toml");
+    fs::write(&writable, "builtin = \"echo\"\n").unwrap();
+    fs::set_permissions(&writable, fs::Permissions::from_mode(0o666)).unwrap();
+    for (name, text) in [
+        ("broken.toml", "builtin = \"echo\"\nx = 1\n"),
+        ("echo.toml", "builtin = \"currency\"\n"),
+        ("agents.toml", "[agents.x]\n"),
+        ("shop.yaml", "openapi: 3.1.0\n"),
+        (".hidden.toml", "builtin = \"echo\"\n"),
+        ("old.toml~", "builtin = \"echo\"\n"),
+        ("README.md", "no skill"),
+    ] {
+        fs::write(running.path("skills").join(name), text).unwrap();
+    }
+    running.replace("skills/valid.toml", "builtin = \"echo\"\n");
+    running.shows(&["echo", "valid"]).await;
+    let problems = [
+        "skills/broken.toml:2: skills.broken.x: unknown key",
+        "skills/echo.toml:1: skills.echo: this name is used already",
+        "skills/agents.toml:1: agents: only skills, mcp, openapi",
+        "skills/shop.yaml:1: openapi.shop.file: ",
+        "skills/writable.toml:1: everybody can write to it",
+    ];
+    for problem in problems {
+        running.server.wait_for_log(problem).await.unwrap();
+    }
+    let log = running.server.log();
+    assert!(!log.contains("hidden") && !log.contains("old.toml") && !log.contains("README"), "{log}");
+    // The folder is also read while the configuration file is not valid.
+    running.replace("a2ad.toml", "[server\n");
+    running.server.wait_for_log("a2ad.toml:1: invalid TOML").await.unwrap();
+    fs::remove_file(running.path("skills/valid.toml")).unwrap();
+    running.shows(&["echo"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folder_that_everybody_can_write_to_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("skills")).unwrap();
+    fs::set_permissions(folder.path().join("skills"), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(folder.path().join("a2ad.toml"), "[server]\nskills_dir = \"skills\"\n").unwrap();
+    let output = command(folder.path()).output().await.unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("a2ad.toml:2: server.skills_dir: everybody can write to skills"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_answered_while_an_mcp_server_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a2ad.toml"), "[mcp.slow]\ncommand = [\"sleep\", \"60\"]\n").unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = process::command(PROGRAM);
+    command.current_dir(folder.path()).args(["--listen", &free.to_string()]);
+    let _server = Server::spawn_command(command, folder.path().join("log")).unwrap();
+    let status = async |path: &str, address: SocketAddr| loop {
+        if let Ok(response) = http1::request(address, "GET", path, &[], &[]).await {
+            return (response.status, response.headers.get("retry-after").map(str::to_owned));
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    let health = tokio::time::timeout(TIMEOUT, status("/healthz", free)).await.unwrap();
+    assert_eq!(health, (200, None));
+    assert_eq!(status("/readyz", free).await, (503, Some("1".into())));
+    assert_eq!(status("/.well-known/agent-card.json", free).await.0, 503);
+}
