@@ -28,6 +28,7 @@ const PROOFS: &[&str] = &[
     "overload --relaxed --seconds 5",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "slow_resumes --seconds 5",
+    "reload_under_load --relaxed --reloads 60",
     "mcp_crosstalk --calls 5000",
     "malformed_requests --relaxed",
     "request_bombs --relaxed",

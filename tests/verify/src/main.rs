@@ -33,6 +33,7 @@ mod purge_large_tasks;
 mod random;
 mod recovery_time;
 mod reference_model;
+mod reload_under_load;
 mod request_bombs;
 mod retention_under_load;
 mod slow_readers;
@@ -87,6 +88,7 @@ proofs! {
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
     slow_resumes: "20 clients that resume a stream of 60 MB at 1 KiB a second need a bounded amount of memory",
+    reload_under_load: "a configuration that is rewritten a thousand times under load fails no call",
     mcp_crosstalk: "an MCP server that answers late, twice, out of order and under other ids gives no call what belongs to another",
     malformed_requests: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
 }
