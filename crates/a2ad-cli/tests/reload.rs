@@ -84,13 +84,29 @@ impl Running {
         (etag, ids.map(str::to_owned).collect())
     }
 
-    /// Waits until every card shows these skills.
+    /// The skills that plain HTTP offers, ordered.
+    async fn functions(&self) -> Vec<String> {
+        let response = http1::request(self.server.address, "GET", "/openapi.json", &[], &[]).await.unwrap();
+        let document = response.json().unwrap();
+        let paths = document["paths"].as_object().unwrap().keys();
+        let mut ids: Vec<String> =
+            paths.filter_map(|path| path.strip_prefix("/run/")).map(str::to_owned).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Waits until every card shows these skills, and plain HTTP offers them.
     async fn shows(&self, skills: &[&str]) {
+        let mut ordered = skills.to_vec();
+        ordered.sort_unstable();
         let shown = async {
             for (path, version) in CARDS {
                 while self.card(path, version).await.1 != skills {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
+            }
+            while self.functions().await != ordered {
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         if tokio::time::timeout(TIMEOUT, shown).await.is_err() {
