@@ -1,6 +1,7 @@
 //! Plain HTTP: the arguments of a skill are the body of a request to `/run/{skill}`, and its result is the response.
 //!
-//! Every call is a task. `Location` names it in HTTP+JSON, where it can be read, followed, answered and cancelled.
+//! Every call is a task. `Location` names it in HTTP+JSON, where it can be read, followed, answered and cancelled, unless
+//! the agent's profile or the accepted versions exclude that.
 
 mod events;
 mod result;
@@ -30,6 +31,7 @@ use crate::{
     exchange::{DecodedRequest, Exchange},
     respond::{self, Envelope, ResponseFormat},
     routes,
+    version::AcceptedVersions,
 };
 
 /// The name of a call in the access log.
@@ -167,15 +169,29 @@ fn respond(mut exchange: Exchange, answer: CallResponse) -> Response {
     response
 }
 
-/// Names the task: its path in HTTP+JSON, which stays the same when another agent becomes the default one.
+/// Names the task: its id, and where it can be read.
 fn located(mut response: Response, exchange: &Exchange, task: &TaskId) -> Response {
-    let get = Operation::GetTask(GetTask::from(task.clone()));
-    let Some((_, path)) = paths::target(Dialect::V1, &get) else { return response };
-    let path = routes::agent_path(exchange.endpoint.agent()) + &path;
-    for (name, value) in [("location", path.as_str()), ("a2ad-task", task.as_str())] {
-        if let Ok(value) = HeaderValue::from_str(value) {
+    let location = location(exchange, task);
+    for (name, value) in [("location", location.as_deref()), ("a2ad-task", Some(task.as_str()))] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
             response.headers_mut().insert(name, value);
         }
     }
     response
+}
+
+/// The address of a task in HTTP+JSON, in the newest version that is accepted there; `None` if it cannot be read. It
+/// stays the same when another agent becomes the default one.
+fn location(exchange: &Exchange, task: &TaskId) -> Option<String> {
+    if exchange.endpoint.settings().profile.send_only {
+        return None;
+    }
+    let (dialect, query) = match exchange.server.accepted_versions {
+        AcceptedVersions { v1: true, lenient_version: true, .. } => (Dialect::V1, ""),
+        AcceptedVersions { v1: true, lenient_version: false, .. } => (Dialect::V1, "?A2A-Version=1.0"),
+        AcceptedVersions { v1: false, v03: true, .. } => (Dialect::V03Proto, ""),
+        AcceptedVersions { v1: false, v03: false, .. } => return None,
+    };
+    let (_, path) = paths::target(dialect, &Operation::GetTask(GetTask::from(task.clone())))?;
+    Some([&routes::agent_path(exchange.endpoint.agent()), path.as_str(), query].concat())
 }

@@ -1,6 +1,6 @@
 //! Skills over plain HTTP.
 
-use a2ad_inbound::AgentSettings;
+use a2ad_inbound::{AcceptedVersions, AgentSettings, Profile};
 use engine::ExtendedCard;
 
 use crate::common::{Answer, NOW, Server, Setup, agents, mask, member};
@@ -132,6 +132,40 @@ async fn call_that_is_not_finished_in_time_continues_at_its_location() {
     let answer = wire.answer().await;
     assert_eq!((answer.status, answer.header("a2ad-state")), (409, Some("canceled")), "{}", answer.body);
     assert_eq!(answer.header("location"), Some(location));
+}
+
+#[tokio::test]
+async fn location_is_of_a_version_that_is_accepted() {
+    let all = AcceptedVersions::default();
+    for (accepted_versions, path, query) in [
+        (AcceptedVersions { lenient_version: false, ..all }, "/tasks/", "?A2A-Version=1.0"),
+        (AcceptedVersions { v1: false, ..all }, "/v1/tasks/", ""),
+        (AcceptedVersions { v1: false, lenient_version: false, ..all }, "/v1/tasks/", ""),
+    ] {
+        let server = Setup::with(|options| options.accepted_versions = accepted_versions).open().await;
+        let answer = run_text(&server, "/run/echo", "hi").await;
+        let task = answer.header("a2ad-task").unwrap();
+        let expected = format!("/a2a/echo{path}{task}{query}");
+        assert_eq!(answer.header("location"), Some(expected.as_str()));
+        task_of(&server, &answer).await;
+    }
+}
+
+#[tokio::test]
+async fn task_that_cannot_be_read_has_no_location() {
+    let draft_only = AcceptedVersions { v1: false, v03: false, ..AcceptedVersions::default() };
+    let send_only = AgentSettings { profile: Profile::pinkfish(), ..AgentSettings::default() };
+    for setup in [
+        Setup::with(|options| options.accepted_versions = draft_only),
+        Setup::with(|options| {
+            options.agents.insert("echo".into(), send_only);
+        }),
+    ] {
+        let server = setup.open().await;
+        let answer = run_text(&server, "/run/echo", "hi").await;
+        assert_eq!((answer.status, answer.body.as_str(), answer.header("location")), (200, "hi", None));
+        assert!(answer.header("a2ad-task").is_some());
+    }
 }
 
 #[tokio::test]
