@@ -19,6 +19,7 @@ use crate::{
     error::{Error, Result},
     feed::{FeedEvent, Watcher},
     log::{Entry, Seq},
+    origin::Origin,
     runner::deadline_in,
     store::Visibility,
     stream::{TaskStream, Until, purged_error},
@@ -35,13 +36,14 @@ pub(super) async fn send_message(
     let history_length = req.history_length;
     let wait_mode = if req.return_immediately { WaitMode::Immediate } else { WaitMode::Blocking };
     let wait = call.wait.into_iter().chain(engine.runner.limits().wait).min();
+    let origin = call.origin;
     let submitted = submit(engine, call, registered, req, wait_mode).await?;
     let replayed = submitted.replayed;
     let no = submitted.watcher.as_ref().map(Watcher::task);
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
         // A hidden or undecided task cannot be returned, so even an immediate send waits for the decision.
-        _ => wait_until_settled(submitted, wait).await?,
+        _ => wait_until_settled(submitted, wait, origin).await?,
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);
@@ -87,7 +89,11 @@ fn reply_without_waiting(submitted: Submitted) -> Result<Reply> {
 /// Follows the task until the turn ends (terminal or interrupted state) or until the timeout; then the reply
 /// is the task in its current state. A task that is still undecided is not returned: its run makes it visible
 /// at the same deadline.
-async fn wait_until_settled(submitted: Submitted, timeout: Option<Duration>) -> Result<Reply> {
+async fn wait_until_settled(
+    submitted: Submitted,
+    timeout: Option<Duration>,
+    origin: Origin,
+) -> Result<Reply> {
     let Submitted { mut task, rest, watcher, visibility, .. } = submitted;
     let deadline = timeout.map(deadline_in);
     let mut is_task = visibility == Visibility::Visible;
@@ -112,6 +118,8 @@ async fn wait_until_settled(submitted: Submitted, timeout: Option<Duration>) -> 
                 is_task = true;
             }
             FeedEvent::Purged => return Err(purged_error()),
+            // Its response says that the call is not finished, and where the task is.
+            FeedEvent::Draining if origin == Origin::Run && is_task => return Ok(Reply::SentTask(task)),
             FeedEvent::Draining => {
                 let text = format!("the server is shutting down; task {} continues, get it later", task.id);
                 let error = protocol::Error::new(ErrorKind::Unavailable, text);

@@ -53,6 +53,22 @@ async fn streams_end_with_a_retry_hint_at_shutdown() {
 }
 
 #[tokio::test]
+async fn call_of_run_returns_its_unfinished_task_at_shutdown() {
+    let server = Server::open().await;
+    let mut waiting = server.connect().await;
+    waiting.send("POST /run/echo HTTP/1.1\r\ncontent-type: text/plain", "hold").await;
+    // The agent has begun, so the call waits for its outcome.
+    while !server.call("echo", "ListTasks", "{}").await.body.contains("TASK_STATE_WORKING") {}
+    server.drain.cancel();
+    with_timeout(server.engine.drain(Duration::ZERO)).await;
+    let answer = waiting.answer().await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    let task = answer.header("a2ad-task").unwrap();
+    assert_eq!(answer.header("location"), Some(format!("/a2a/echo/tasks/{task}").as_str()));
+    with_timeout(server.serving).await.unwrap();
+}
+
+#[tokio::test]
 async fn request_in_progress_is_completed_and_new_connections_are_refused() {
     let server = Server::open().await;
     let body = request("SendMessage", &send_params("hi", ""));
