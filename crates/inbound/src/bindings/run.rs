@@ -140,8 +140,12 @@ async fn read_input(exchange: &Exchange, body: Body) -> Result<Input, Error> {
 
 /// The media type of the body without parameters.
 fn media_type(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
-    Some(value.split(';').next().unwrap_or_default().trim())
+    Some(essence(headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default()))
+}
+
+/// A media type without parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 fn is_json(media_type: &str) -> bool {

@@ -62,16 +62,38 @@ async fn result_of_one_part_is_the_body_and_the_task_is_at_its_location() {
         let answer = run(&server, path, kind, body).await;
         assert_eq!((answer.status, answer.body.as_str()), (200, expected), "{path} {body}");
         assert_eq!(answer.header("content-type"), Some(media_type), "{path} {body}");
-        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path} {body}");
+        check_not_shown_as_page(&answer);
         assert_eq!(answer.header("a2ad-state"), Some("completed"), "{path} {body}");
         let task = task_of(&server, &answer).await;
         assert!(task.contains(r#""metadata":{"a2ad":{"origin":"run"}}"#), "{task}");
     }
-    let file = run_text(&server, forms, "file").await;
-    assert_eq!(file.header("content-disposition"), Some("attachment; filename*=UTF-8''a%20%C3%BC.bin"));
     // Without a content type the body is JSON.
     let answer = server.exchange("POST /run/echo HTTP/1.1", "1").await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "1"));
+}
+
+/// A browser must not run the result as a page of the server.
+fn check_not_shown_as_page(answer: &Answer) {
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(answer.header("content-security-policy"), Some("default-src 'none'; sandbox"));
+}
+
+#[tokio::test]
+async fn only_plain_text_and_json_are_shown_by_browsers() {
+    let server = open().await;
+    for (form, media_type, disposition) in [
+        ("html", "text/html; charset=utf-8", Some("attachment")),
+        ("markdown", "text/markdown; charset=utf-8", Some("attachment")),
+        ("file", "image/x-test", Some("attachment; filename*=UTF-8''a%20%C3%BC.bin")),
+        ("two", "application/json", None),
+    ] {
+        let answer = run_text(&server, "/a2a/skilled/run/forms", form).await;
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some(media_type)), "{form}");
+        assert_eq!(answer.header("content-disposition"), disposition, "{form}");
+        check_not_shown_as_page(&answer);
+    }
+    let text = run_text(&server, "/run/echo", "hi").await;
+    assert_eq!(text.header("content-disposition"), None);
 }
 
 #[tokio::test]
@@ -97,8 +119,11 @@ async fn state_of_the_task_is_the_status() {
         let task = task_of(&server, &answer).await;
         assert!(task.contains(r#""origin":"run""#) && task.contains(said), "{task}");
     }
-    let login = run_text(&server, "/a2a/approver/run/approver-login", "login").await;
-    assert_eq!(login.status, 404, "{}", login.body);
+    let login = run_text(&server, "/a2a/approver/run/approver-auth", "jump").await;
+    assert_eq!((login.status, login.header("a2ad-state")), (409, Some("auth-required")), "{}", login.body);
+    assert!(login.body.contains(r#"{"data":{"schemes":["bearer"]}}"#), "{}", login.body);
+    let task = task_of(&server, &login).await;
+    assert!(task.contains("TASK_STATE_AUTH_REQUIRED"), "{task}");
     let panicked = run_text(&server, "/a2a/panics/run/panics", "hi").await;
     assert_eq!((panicked.status, panicked.header("a2ad-state")), (502, Some("failed")));
 }

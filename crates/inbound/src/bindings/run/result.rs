@@ -68,19 +68,33 @@ fn of_parts(parts: &[&Part], memory: Arc<Reservation>) -> Response {
     });
     let mut response = Response::new(Body::from(memory.hold(bytes)));
     let headers = response.headers_mut();
-    let media_type = HeaderValue::from_str(&media_type).unwrap_or(OCTETS);
-    headers.insert(header::CONTENT_TYPE, media_type);
-    // The media type is the agent's: a browser that shows the response must not run it as a page of this server.
+    let filename = match parts {
+        [Part { filename, content: Content::Raw(_) | Content::Text(_), .. }] => filename.as_deref(),
+        _ => None,
+    };
+    // The media type is the agent's: a browser must not show the response as a page of this server.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
-    if let [Part { filename: Some(name), content: Content::Raw(_), .. }] = parts {
-        let mut value = "attachment; filename*=UTF-8''".to_owned();
-        percent_encode(&mut value, name);
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(header::CONTENT_DISPOSITION, value);
-        }
-    }
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+    let disposition = disposition(&media_type, filename).and_then(|value| HeaderValue::try_from(value).ok());
+    headers.extend(disposition.map(|value| (header::CONTENT_DISPOSITION, value)));
+    let media_type = HeaderValue::try_from(media_type).unwrap_or(OCTETS);
+    headers.insert(header::CONTENT_TYPE, media_type);
     response
+}
+
+/// Files, and what is neither plain text nor JSON, are to be saved; `None` for the rest.
+fn disposition(media_type: &str, filename: Option<&str>) -> Option<String> {
+    let essence = super::essence(media_type);
+    let is_inert = essence.eq_ignore_ascii_case(super::TEXT) || super::is_json(essence);
+    match filename {
+        Some(filename) => {
+            let mut value = "attachment; filename*=UTF-8''".to_owned();
+            percent_encode(&mut value, filename);
+            Some(value)
+        }
+        None if is_inert => None,
+        None => Some("attachment".to_owned()),
+    }
 }
 
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");

@@ -105,6 +105,10 @@ pub(crate) fn skilled(skills: &[&str]) -> RegisteredAgent {
             "markdown" => {
                 Outcome::artifact("a", Part { media_type: Some("text/markdown".into()), ..Part::text("# x") })
             }
+            "html" => {
+                let page = Part::text("<script>alert(1)</script>");
+                Outcome::artifact("a", Part { media_type: Some("text/html".into()), ..page })
+            }
             "two" => Outcome::artifact("a", vec![Part::text("one"), Part::data(Json::parse("[2]").unwrap())]),
             "reject" => Outcome::reject("arguments.x: expected a number"),
             text => Outcome::fail(format!("no form {text:?}")),
