@@ -15,8 +15,13 @@ use std::{
 };
 
 use a2ad_inbound::{
-    AgentSettings, AllowedHost, HttpService, Ready, ServerOptions,
+    AgentSettings, AllowedHost, Caller, HttpService, Ready, ServerOptions,
     listen::{self, Caps},
+};
+use axum::{
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::Response,
 };
 use engine::{Catalog, Clock, Engine, Feed, Limits, RegisteredAgent};
 use protocol::Timestamp;
@@ -95,6 +100,22 @@ impl Setup {
 
     /// Serves on a free port.
     pub(crate) async fn open(self) -> Server {
+        self.open_within(|service| service).await
+    }
+
+    /// Serves within an application that identifies callers: the header `test-caller` has their name.
+    pub(crate) async fn open_with_callers(self) -> Server {
+        async fn identify(mut req: Request, next: Next) -> Response {
+            let name = req.headers().get("test-caller").map(|name| name.to_str().unwrap().to_owned());
+            if let Some(name) = name {
+                req.extensions_mut().insert(Caller::new(name));
+            }
+            next.run(req).await
+        }
+        self.open_within(|service| service.router().layer(from_fn(identify)).into()).await
+    }
+
+    async fn open_within(self, application: impl FnOnce(HttpService) -> HttpService) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::manual(Timestamp::parse(NOW).unwrap()));
         let options =
@@ -109,7 +130,7 @@ impl Setup {
         let catalog = Catalog::new(default_agent, agents);
         let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);
         let ready = Ready::default();
-        let service = HttpService::new(engine.clone(), server, ready.clone());
+        let service = application(HttpService::new(engine.clone(), server, ready.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());

@@ -6,6 +6,10 @@ use engine::ExtendedCard;
 use crate::common::{Answer, NOW, Server, Setup, agents, mask, member};
 
 async fn open() -> Server {
+    setup().open().await
+}
+
+fn setup() -> Setup {
     let skills = ["forms", "form", "forces", "a/b {c}", "secret"];
     let agents = vec![agents::skilled(&skills), agents::fails(), agents::chats(), agents::panics()];
     let mut setup = Setup { agents, ..Setup::default() };
@@ -20,7 +24,7 @@ async fn open() -> Server {
     let disabled = AgentSettings { enabled: false, ..AgentSettings::default() };
     setup.options.agents.insert("currency".into(), disabled);
     setup.options.max_body_bytes = 1_000;
-    setup.open().await
+    setup
 }
 
 async fn run(server: &Server, path: &str, content_type: &str, body: &str) -> Answer {
@@ -220,6 +224,29 @@ async fn unknown_and_hidden_skills_are_the_same() {
         assert!(answer.body.starts_with(&format!(r#"{{"error":{{"code":{status},"#)), "{}", answer.body);
         assert!(answer.body.contains(reason), "{path}: {}", answer.body);
     }
+}
+
+#[tokio::test]
+async fn caller_with_a_credential_may_run_skills_of_the_extended_card() {
+    let server = setup().open_with_callers().await;
+    let call = async |caller: &str, path: &str| {
+        let head = format!("POST {path} HTTP/1.1\r\ncontent-type: text/plain{caller}");
+        server.exchange(&head, "markdown").await
+    };
+    let alice = "\r\ntest-caller: alice";
+    let secret = "/a2a/skilled/run/secret";
+    let answer = call(alice, secret).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "# x"));
+    assert_eq!(call("", secret).await.status, 404);
+    assert!(call(alice, "/a2a/skilled/run/secrex").await.body.contains("did you mean secret?"));
+    // The task belongs to that caller.
+    let task = async |caller: &str| {
+        let location = answer.header("location").unwrap();
+        server.exchange(&format!("GET {location} HTTP/1.1{caller}"), "").await.status
+    };
+    assert_eq!((task(alice).await, task("").await, task("\r\ntest-caller: bob").await), (200, 404, 404));
+    // An agent that requires a credential.
+    assert_eq!(call(alice, "/a2a/demo/run/echo").await.status, 200);
 }
 
 #[tokio::test]
