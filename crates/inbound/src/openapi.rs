@@ -39,11 +39,8 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
     let card = exchange.card()?;
     let registered = exchange.registered()?;
     let scope = exchange.scope();
-    let (form, cache_scope) = if registered.settings().sees_extended_skills(&scope) && !scope.is_anonymous() {
-        (EXTENDED_FORM, CacheScope::Private)
-    } else {
-        (PUBLIC_FORM, CacheScope::Public)
-    };
+    let depends_on_caller = registered.settings().has_protected_skills();
+    let form = if depends_on_caller && !scope.is_anonymous() { EXTENDED_FORM } else { PUBLIC_FORM };
     let base = if exchange.endpoint.is_named {
         routes::agent_path(exchange.endpoint.agent())
     } else {
@@ -56,9 +53,14 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
         let body = encode(registered, skills, server, &key.url);
         Ok::<_, Infallible>(CardDocument { etag: card::etag(&body), body: body.into() })
     });
-    let mut response = card.conditional(&document, &exchange.head.headers, cache_scope);
-    if cache_scope == CacheScope::Private {
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Authorization"));
+    let mut response = card.conditional(&document, &exchange.head.headers, CacheScope::Public);
+    let headers = response.headers_mut();
+    if form == EXTENDED_FORM {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    if depends_on_caller {
+        // Where an application finds credentials.
+        headers.insert(header::VARY, HeaderValue::from_static("Authorization, Cookie"));
     }
     Ok(response)
 }

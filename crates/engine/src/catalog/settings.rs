@@ -46,6 +46,11 @@ impl AgentSettings {
         self.extended_card == ExtendedCard::Open || !caller.is_anonymous()
     }
 
+    /// Whether some skills exist only for callers with a credential.
+    pub fn has_protected_skills(&self) -> bool {
+        self.extended_card != ExtendedCard::Open && !self.extended_skills.is_empty()
+    }
+
     /// Whether streaming operations are supported at the agent's own path.
     pub fn offers_streaming(&self) -> bool {
         self.streaming && !self.profile.send_only

@@ -20,6 +20,10 @@ fn schemas() -> SkillSchemas {
 }
 
 async fn open(extended_card: ExtendedCard) -> Server {
+    setup(extended_card).open().await
+}
+
+fn setup(extended_card: ExtendedCard) -> Setup {
     let skilled = agents::skilled(&["forms", "a/b {c}", "secret"])
         .with_skill_schemas("forms", schemas())
         .with_skill_schemas("secret", schemas());
@@ -31,7 +35,7 @@ async fn open(extended_card: ExtendedCard) -> Server {
     };
     setup.options.agents.insert("skilled".into(), settings);
     setup.options.default_agent = "skilled".into();
-    setup.open().await
+    setup
 }
 
 /// What a reference of the document points to.
@@ -70,9 +74,38 @@ async fn each_skill_is_an_operation_with_its_schemas() {
             assert!(response["description"].is_string(), "{status}");
         }
     }
-    // A caller that may see the extended card sees all skills.
-    let open = open(ExtendedCard::Open).await.get("/openapi.json").await;
-    assert!(open.body.contains("/run/secret"));
+}
+
+#[tokio::test]
+async fn skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
+    let alice = "GET /openapi.json HTTP/1.1\r\ntest-caller: alice";
+    let server = setup(ExtendedCard::Protected).open_with_callers().await;
+    let vary = Some("Authorization, Cookie");
+    for _ in 0..2 {
+        let extended = server.exchange(alice, "").await;
+        assert!(extended.body.contains("/run/secret") && extended.body.contains("/run/forms"));
+        assert_eq!(
+            (extended.header("cache-control"), extended.header("vary")),
+            (Some("private, no-cache"), vary)
+        );
+        let public = server.get("/openapi.json").await;
+        assert!(!public.body.contains("secret") && public.body.contains("/run/forms"));
+        assert_eq!(
+            (public.header("cache-control"), public.header("vary")),
+            (Some("public, max-age=60"), vary)
+        );
+    }
+    // Where everybody may see the extended card, all callers get the same document.
+    let server = setup(ExtendedCard::Open).open_with_callers().await;
+    let (known, anonymous) = (server.exchange(alice, "").await, server.get("/openapi.json").await);
+    assert!(anonymous.body.contains("/run/secret"));
+    assert_eq!(known.body, anonymous.body);
+    for answer in [known, anonymous] {
+        assert_eq!(
+            (answer.header("cache-control"), answer.header("vary")),
+            (Some("public, max-age=60"), None)
+        );
+    }
 }
 
 #[tokio::test]
