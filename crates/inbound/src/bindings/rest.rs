@@ -118,12 +118,23 @@ fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type:
 }
 
 /// The quality value (`q`) that a header gives a media type; `None` if it does not name the type.
-pub(crate) fn quality(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
+fn quality(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
+    media_ranges(headers, name)
+        .find_map(|(range, quality)| range.eq_ignore_ascii_case(media_type).then_some(quality))
+}
+
+/// The media ranges that a header names, without parameters, and the quality value of each.
+pub(crate) fn media_ranges<'a>(
+    headers: &'a HeaderMap,
+    name: &header::HeaderName,
+) -> impl Iterator<Item = (&'a str, f32)> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).find_map(|media_range| {
-        let mut pieces = media_range.split(';').map(str::trim);
-        pieces.next().filter(|piece| piece.eq_ignore_ascii_case(media_type))?;
-        let quality = pieces.find_map(|piece| piece.strip_prefix("q=").or_else(|| piece.strip_prefix("Q=")));
-        Some(quality.and_then(|quality| quality.parse().ok()).unwrap_or(1.0))
+    values.flat_map(|value| value.split(',')).map(|media_range| {
+        let (range, parameters) = media_range.split_once(';').unwrap_or((media_range, ""));
+        let quality = parameters
+            .split(';')
+            .map(str::trim)
+            .find_map(|parameter| parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q=")));
+        (range.trim(), quality.and_then(|quality| quality.parse().ok()).unwrap_or(1.0))
     })
 }

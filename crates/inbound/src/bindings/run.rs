@@ -82,10 +82,15 @@ async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, E
     Ok(DecodedRequest { kind, dialect: Dialect::V1, operation: Ok(operation) })
 }
 
-/// Whether the caller prefers events to a single result. Who accepts both alike gets the result.
+/// Whether the caller prefers events to everything else that it accepts. Who accepts a result alike gets the result.
 fn wants_events(headers: &HeaderMap) -> bool {
-    let quality = |media_type| rest::quality(headers, &header::ACCEPT, media_type).unwrap_or_default();
-    quality(EVENT_STREAM) > quality(respond::JSON)
+    let ranges = rest::media_ranges(headers, &header::ACCEPT);
+    let (mut events, mut others) = (0.0_f32, 0.0_f32);
+    for (range, quality) in ranges {
+        let best = if range.eq_ignore_ascii_case(EVENT_STREAM) { &mut events } else { &mut others };
+        *best = best.max(quality);
+    }
+    events > others
 }
 
 /// How many similar names an error has.

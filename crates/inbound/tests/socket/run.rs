@@ -332,11 +332,29 @@ async fn stream_has_progress_chunks_and_the_end() {
         "{last}"
     );
     assert!(!last.contains(NOW), "{last}");
-    // Who accepts a single result as well gets that.
-    let accept = "accept: application/json, text/event-stream, */*;q=0.1";
-    let head = format!("POST /run/echo HTTP/1.1\r\ncontent-type: text/plain\r\n{accept}");
-    assert_eq!(server.exchange(&head, "go").await.body, "go");
     // An error before the first event is a response of its own.
     let head = "POST /run/nothing HTTP/1.1\r\ncontent-type: text/plain\r\naccept: text/event-stream";
     assert_eq!(server.exchange(head, "go").await.status, 404);
+}
+
+#[tokio::test]
+async fn events_are_sent_to_those_who_prefer_them() {
+    let server = Server::open().await;
+    for (accept, media_type) in [
+        ("text/event-stream", "text/event-stream"),
+        ("Text/Event-Stream; q=0.5, */*;q=0.1", "text/event-stream"),
+        ("application/json;q=0, text/event-stream;q=0.2", "text/event-stream"),
+        ("application/json, text/event-stream, */*;q=0.1", "text/plain; charset=utf-8"),
+        ("text/event-stream;q=0.1, text/plain", "text/plain; charset=utf-8"),
+        ("text/event-stream;q=0.5, */*", "text/plain; charset=utf-8"),
+        ("text/event-stream, */*", "text/plain; charset=utf-8"),
+        ("text/event-stream;q=0", "text/plain; charset=utf-8"),
+        ("image/png", "text/plain; charset=utf-8"),
+    ] {
+        let mut wire = server.connect().await;
+        let head = format!("POST /run/echo HTTP/1.1\r\ncontent-type: text/plain\r\naccept: {accept}");
+        wire.send(&head, "go").await;
+        let head = wire.head().await;
+        assert_eq!((head.status, head.header("content-type")), (200, Some(media_type)), "{accept}");
+    }
 }
