@@ -358,6 +358,12 @@ impl Catalog {
         self.tenants.get(tenant).map(|tenant| tenant.default_agent.as_str())
     }
 
+    /// The id of a tenant's default agent, if it is registered and enabled.
+    pub fn enabled_default_agent(&self, tenant: &str) -> Option<&str> {
+        let id = self.default_agent(tenant)?;
+        self.get(tenant, id).filter(|registered| registered.settings.enabled).map(|_| id)
+    }
+
     /// The agents of a tenant, ordered by id.
     pub fn agents(&self, tenant: &str) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
         self.tenants.get(tenant).into_iter().flat_map(|tenant| tenant.agents.values())

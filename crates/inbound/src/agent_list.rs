@@ -113,10 +113,10 @@ impl List<'_> {
         agents: impl IntoIterator<Item = T>,
         each: impl FnMut(&mut Writer, T),
     ) -> CardDocument {
-        let default = self.exchange.catalog().default_agent(self.exchange.tenant).unwrap_or_default();
+        let default = self.exchange.catalog().enabled_default_agent(self.exchange.tenant);
         let mut writer = Writer::new();
         writer.object(|out| {
-            out.text("defaultAgent", default);
+            out.maybe_text("defaultAgent", default);
             out.key("agents").array(agents, each);
         });
         document(writer)

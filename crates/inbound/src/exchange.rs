@@ -203,8 +203,7 @@ impl Exchange {
     /// Checks that the agent is enabled and that the caller may call it.
     fn authorize(&self) -> Result<(), Error> {
         if !self.endpoint.settings().enabled {
-            let text = format!("agent {:?} is disabled", self.endpoint.agent());
-            return Err(Error::new(ErrorKind::AgentDisabled, text));
+            return Err(unknown_agent(self.endpoint.agent()));
         }
         self.check_credential()
     }
@@ -375,6 +374,7 @@ fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &Head
     Endpoint::of(catalog, tenant, target.agent.as_deref(), profile)
 }
 
+/// The same for an unknown and a disabled agent: who may not call it does not learn that it exists.
 fn unknown_agent(agent: &str) -> Error {
     let shown = excerpt(agent);
     Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))

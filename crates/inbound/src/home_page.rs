@@ -27,8 +27,8 @@ pub(crate) struct PageContent<'a> {
     /// Scheme and host as the client sees them.
     pub(crate) origin: String,
     pub(crate) accepted_versions: AcceptedVersions,
-    /// The agent at `/`.
-    pub(crate) default_agent: &'a str,
+    /// The agent at `/`, if it is enabled.
+    pub(crate) default_agent: Option<&'a str>,
     /// The enabled agents.
     pub(crate) agents: Vec<(&'a engine::AgentInfo, &'a AgentSettings)>,
 }
@@ -40,7 +40,7 @@ pub(crate) fn handle(exchange: &Exchange) -> Response {
     let content = PageContent {
         origin: exchange.origin(),
         accepted_versions: exchange.server.accepted_versions,
-        default_agent: catalog.default_agent(exchange.tenant).unwrap_or_default(),
+        default_agent: catalog.enabled_default_agent(exchange.tenant),
         agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
     };
     respond(&content, &exchange.head.headers)
@@ -115,7 +115,7 @@ impl PageContent<'_> {
             out.text("version", env!("CARGO_PKG_VERSION"));
             out.texts("generations", &self.accepted_versions.labels());
             out.text("callers", CALLERS);
-            out.text("defaultAgent", self.default_agent);
+            out.maybe_text("defaultAgent", self.default_agent);
             out.key("agents").array(&self.agents, |out, (agent, settings)| {
                 let endpoint = self.endpoint(agent);
                 out.object(|out| {
@@ -148,7 +148,7 @@ impl Display for PageContent<'_> {
             Escaped(CALLERS),
         )?;
         let (mut agents, others): (Vec<_>, Vec<_>) =
-            self.agents.iter().partition(|(agent, _)| agent.id == self.default_agent);
+            self.agents.iter().partition(|(agent, _)| Some(agent.id.as_str()) == self.default_agent);
         agents.extend(others);
         out.write_str("<nav aria-label=\"Agents\">\n")?;
         for (number, (agent, _)) in agents.iter().enumerate() {
@@ -172,7 +172,8 @@ impl PageContent<'_> {
         settings: &AgentSettings,
     ) -> fmt::Result {
         let endpoint = self.endpoint(agent);
-        let at_root = if agent.id == self.default_agent { " · also at <code>/</code>" } else { "" };
+        let at_root =
+            if Some(agent.id.as_str()) == self.default_agent { " · also at <code>/</code>" } else { "" };
         let known = if settings.anonymous { "" } else { " · requires a credential" };
         // Agents can have the same name; the path is unique.
         write!(
@@ -330,7 +331,7 @@ mod tests {
         let content = PageContent {
             origin: "http://x".into(),
             accepted_versions,
-            default_agent: "b",
+            default_agent: Some("b"),
             agents: vec![(&a, &other), (&b, settings)],
         };
         content.to_string()
@@ -348,7 +349,7 @@ mod tests {
         let content = PageContent {
             origin: "http://x\"><script>".into(),
             accepted_versions: AcceptedVersions::default(),
-            default_agent: "a",
+            default_agent: Some("a"),
             agents: vec![(&agent, &settings)],
         };
         let page = content.to_string();
@@ -459,7 +460,7 @@ mod tests {
         let content = PageContent {
             origin: "http://x".into(),
             accepted_versions: AcceptedVersions::default(),
-            default_agent: "a",
+            default_agent: Some("a"),
             agents: vec![(&agent, &settings)],
         };
         let page = content.to_string();
@@ -476,7 +477,7 @@ mod tests {
             let content = PageContent {
                 origin: "http://x".into(),
                 accepted_versions: AcceptedVersions::default(),
-                default_agent: "a",
+                default_agent: Some("a"),
                 agents: vec![(&agent, &settings)],
             };
             let page = content.to_string();

@@ -9,7 +9,7 @@ use protocol::{
 use crate::common::{
     Server, Setup,
     generation::{Client, Generation, UserMessage},
-    request,
+    request, send_params,
 };
 
 async fn with(settings: AgentSettings) -> Server {
@@ -49,6 +49,25 @@ async fn disabled_agent_is_not_served() {
         assert_eq!(card.status, 404, "{name}");
         assert!(card.body.contains(r#""reason":"AGENT_DISABLED""#), "{}", card.body);
     }
+    // The errors are those of an agent that does not exist.
+    let same = async |call: &dyn Fn(&str) -> (String, String)| {
+        let mut answers = Vec::new();
+        for agent in ["approver", "nobody"] {
+            let (head, body) = call(agent);
+            let answer = server.exchange(&head, &body).await;
+            answers.push((answer.status, answer.body.replace(agent, "AGENT")));
+        }
+        assert_eq!(answers[0], answers[1]);
+    };
+    let send = || request("SendMessage", &send_params("hi", ""));
+    same(&|agent| (format!("POST /a2a/{agent} HTTP/1.1\r\na2a-version: 1.0"), send())).await;
+    same(&|agent| (format!("GET /a2a/{agent}/tasks HTTP/1.1"), String::new())).await;
+    same(&|agent| {
+        (format!("POST /a2a/{agent}/run/approver HTTP/1.1\r\ncontent-type: text/plain"), "hi".into())
+    })
+    .await;
+    same(&|agent| (format!("POST /a2a/{agent} HTTP/1.1\r\ncontent-type: text/plain"), "hi".into())).await;
+    same(&|agent| (format!("GET /a2a/{agent}/openapi.json HTTP/1.1"), String::new())).await;
     // Other agents are not affected.
     assert_eq!(server.get("/a2a/echo/.well-known/agent-card.json").await.status, 200);
     assert!(!server.get("/").await.body.contains("approver"));
@@ -64,6 +83,10 @@ async fn disabled_default_agent_is_not_served_at_any_path() {
         client.check_error(&client.try_send(UserMessage::new("hi")).await, ErrorKind::AgentDisabled);
     }
     assert_eq!(server.get("/.well-known/agent-card.json").await.status, 404);
+    for path in ["/", "/.well-known/agents.json"] {
+        let list = server.get(path).await.body;
+        assert!(list.contains(r#""agents":["#) && !list.contains("defaultAgent"), "{path}: {list}");
+    }
 }
 
 #[tokio::test]
