@@ -366,7 +366,7 @@ fn etag_matches(headers: &HeaderMap, etag: &str) -> bool {
 }
 
 /// The entity tag of a document.
-pub(crate) fn etag(body: &[u8]) -> String {
+fn etag(body: &[u8]) -> String {
     let hash = digest(&SHA256, body);
     let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{hex}\"")

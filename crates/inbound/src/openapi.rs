@@ -9,7 +9,7 @@ mod schema;
 use std::convert::Infallible;
 
 use axum::response::Response;
-use engine::{CardDocument, CardKey, RegisteredAgent};
+use engine::{CardKey, RegisteredAgent};
 use http::{HeaderValue, header};
 use protocol::{Error, json::write::Writer, model::AgentSkill, rest::percent_encode};
 
@@ -41,17 +41,13 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
     let scope = exchange.scope();
     let depends_on_caller = registered.settings().has_protected_skills();
     let form = if depends_on_caller && !scope.is_anonymous() { EXTENDED_FORM } else { PUBLIC_FORM };
-    let base = if exchange.endpoint.is_named {
-        routes::agent_path(exchange.endpoint.agent())
-    } else {
-        String::new()
-    };
-    let server = exchange.server.origins.public_url.as_deref().unwrap_or("/");
-    let key = CardKey { form, url: base };
-    let Ok(document) = registered.cards().get_or_build(key.clone(), || {
-        let skills = registered.skills_for(&scope);
-        let body = encode(registered, skills, server, &key.url);
-        Ok::<_, Infallible>(CardDocument { etag: card::etag(&body), body: body.into() })
+    // The paths of skills are relative to it. It names the agent, so that one document serves `/openapi.json` as well.
+    let origin = exchange.server.origins.public_url.as_deref().unwrap_or_default();
+    let server = origin.to_owned() + &routes::agent_path(exchange.endpoint.agent());
+    let key = CardKey { form, url: server.clone() };
+    let Ok(document) = registered.cards().get_or_build(key, || {
+        let writer = encode(registered, registered.skills_for(&scope), &server);
+        Ok::<_, Infallible>(card::document(writer))
     });
     let mut response = card.conditional(&document, &exchange.head.headers, CacheScope::Public);
     let headers = response.headers_mut();
@@ -65,13 +61,12 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// Encodes the document. `base` precedes the paths of skills.
+/// Encodes the document.
 fn encode<'a>(
     registered: &RegisteredAgent,
     skills: impl Iterator<Item = &'a AgentSkill>,
     server: &str,
-    base: &str,
-) -> Vec<u8> {
+) -> Writer {
     let info = registered.info();
     let skills: Vec<Described<'_>> =
         skills.enumerate().map(|(index, skill)| Described::new(index, skill, registered)).collect();
@@ -86,14 +81,14 @@ fn encode<'a>(
         out.key("servers").array([server], |out, url| out.object(|out| out.text("url", url)));
         out.key("paths").object(|out| {
             for skill in &skills {
-                out.key(&skill.path(base)).object(|out| skill.encode_operation(out.key("post")));
+                out.key(&skill.path()).object(|out| skill.encode_operation(out.key("post")));
             }
         });
         out.key("components").object(|out| {
             components::encode(out, skills.iter().flat_map(|skill| [&skill.input, &skill.output]).flatten());
         });
     });
-    writer.finish()
+    writer
 }
 
 /// A skill with its schemas.
@@ -118,8 +113,8 @@ impl<'a> Described<'a> {
         }
     }
 
-    fn path(&self, base: &str) -> String {
-        let mut path = [base, routes::RUN].concat();
+    fn path(&self) -> String {
+        let mut path = routes::RUN.to_owned();
         percent_encode(&mut path, &self.skill.id);
         path
     }

@@ -1,7 +1,7 @@
 //! The card documents of one agent, or the lists of a tenant's agents, so that each is encoded and hashed once.
 
 use std::{
-    collections::HashMap,
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -33,7 +33,10 @@ pub struct CardDocument {
 
 /// The encoded cards of an agent. A clone is empty, because what it belongs to may have other settings.
 #[derive(Debug, Default)]
-pub struct CardCache(Mutex<HashMap<CardKey, Arc<CardDocument>>>);
+pub struct CardCache(Mutex<Documents>);
+
+/// The oldest first. They are few enough to be searched one by one.
+type Documents = VecDeque<(CardKey, Arc<CardDocument>)>;
 
 impl CardCache {
     /// The document of this key, built if it is not kept. An error is returned and not kept.
@@ -45,15 +48,16 @@ impl CardCache {
         // Locked while it is built, so that no two requests build the same document. That takes microseconds, and
         // milliseconds with thousands of skills.
         let mut documents = self.documents();
-        if let Some(document) = documents.get(&key) {
+        if let Some((_, document)) = documents.iter().find(|(kept, _)| *kept == key) {
             return Ok(Arc::clone(document));
         }
         let document = Arc::new(build()?);
-        let bytes: usize = documents.values().map(|document| document.body.len()).sum();
-        if documents.len() >= MAX_DOCUMENTS || bytes + document.body.len() > MAX_BYTES {
-            documents.clear();
+        let mut bytes: usize = documents.iter().map(|(_, document)| document.body.len()).sum();
+        while documents.len() >= MAX_DOCUMENTS || bytes + document.body.len() > MAX_BYTES {
+            let Some((_, oldest)) = documents.pop_front() else { break };
+            bytes -= oldest.body.len();
         }
-        documents.insert(key, Arc::clone(&document));
+        documents.push_back((key, Arc::clone(&document)));
         Ok(document)
     }
 
@@ -67,7 +71,7 @@ impl CardCache {
         self.documents().is_empty()
     }
 
-    fn documents(&self) -> MutexGuard<'_, HashMap<CardKey, Arc<CardDocument>>> {
+    fn documents(&self) -> MutexGuard<'_, Documents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,6 +121,21 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_documents_are_removed_first() {
+        let cache = CardCache::default();
+        let is_kept = |form, url: &str| cache.get_or_build(key(form, url), || Err("not kept")).is_ok();
+        for number in 0..=MAX_DOCUMENTS {
+            cache.get_or_build(key(0, &number.to_string()), || document("x")).unwrap();
+        }
+        assert!(!is_kept(0, "0") && is_kept(0, "1"));
+        let large = "x".repeat(MAX_BYTES - 10);
+        cache.get_or_build(key(1, "large"), || document(&large)).unwrap();
+        // Ten of the small ones fit beside it: the newest.
+        assert_eq!(cache.len(), 11);
+        assert!(is_kept(0, &MAX_DOCUMENTS.to_string()) && !is_kept(0, "1"));
+    }
+
+    #[test]
     fn the_number_of_documents_is_bounded() {
         let cache = CardCache::default();
         for host in 0..1_000 {
@@ -128,6 +147,10 @@ mod tests {
         for url in ["a", "b"] {
             cache.get_or_build(key(1, url), || document(&large)).unwrap();
         }
+        assert_eq!(cache.len(), 1);
+        // A document that is too large for the cache is kept alone.
+        let larger = "x".repeat(MAX_BYTES + 1);
+        cache.get_or_build(key(2, "a"), || document(&larger)).unwrap();
         assert_eq!(cache.len(), 1);
         let copy = cache.clone();
         assert!(copy.is_empty() && !cache.is_empty());

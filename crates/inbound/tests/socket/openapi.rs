@@ -1,7 +1,7 @@
 //! The OpenAPI document of an agent's skills.
 
 use a2ad_inbound::AgentSettings;
-use engine::{ExtendedCard, SkillSchemas};
+use engine::{DEFAULT_TENANT, ExtendedCard, SkillSchemas};
 use protocol::Json;
 
 use crate::common::{Server, Setup, agents};
@@ -47,22 +47,23 @@ fn resolve<'a>(document: &'a Value, reference: &Value) -> &'a Value {
 #[tokio::test]
 async fn each_skill_is_an_operation_with_its_schemas() {
     let server = open(ExtendedCard::Protected).await;
-    for (path, base) in [("/openapi.json", ""), ("/a2a/skilled/openapi.json", "/a2a/skilled")] {
+    for path in ["/openapi.json", "/a2a/skilled/openapi.json"] {
         let answer = server.get(path).await;
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
         let document: Value = answer.body.parse().unwrap();
         assert_eq!((&document["openapi"], &document["info"]["version"]), (&"3.1.0".into(), &"1.2.3".into()));
         let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-        let expected = ["/run/forms", "/run/a%2Fb%20%7Bc%7D"].map(|path| format!("{base}{path}"));
+        let expected = ["/run/forms", "/run/a%2Fb%20%7Bc%7D"];
         assert_eq!(paths.len(), 2, "{paths:?}");
-        assert!(expected.iter().all(|path| paths.contains(&path)), "{paths:?}");
+        assert!(expected.iter().all(|path| paths.iter().any(|listed| listed == path)), "{paths:?}");
         assert!(!answer.body.contains("secret"));
         // Each path is one that is served.
         for path in expected {
-            let head = format!("POST {path} HTTP/1.1\r\ncontent-type: text/plain");
+            let base = document["servers"][0]["url"].as_str().unwrap();
+            let head = format!("POST {base}{path} HTTP/1.1\r\ncontent-type: text/plain");
             assert_eq!(server.exchange(&head, "nothing").await.status, 200, "{path}");
         }
-        let operation = &document["paths"][&format!("{base}/run/forms")]["post"];
+        let operation = &document["paths"]["/run/forms"]["post"];
         assert_eq!(operation["operationId"], "forms");
         let input = resolve(&document, &operation["requestBody"]["content"]["application/json"]["schema"]);
         assert_eq!(resolve(&document, &input["properties"]["to"])["type"], "string");
@@ -106,6 +107,17 @@ async fn skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
             (Some("public, max-age=60"), None)
         );
     }
+}
+
+#[tokio::test]
+async fn one_document_serves_both_paths() {
+    let server =
+        Setup::with(|options| options.public_url = Some("https://agents.example".into())).open().await;
+    let (at_root, named) = (server.get("/openapi.json").await, server.get("/a2a/echo/openapi.json").await);
+    assert_eq!((&at_root.body, at_root.header("etag")), (&named.body, named.header("etag")));
+    assert!(named.body.contains(r#""servers":[{"url":"https://agents.example/a2a/echo"}]"#), "{}", named.body);
+    let catalog = server.engine.catalog().load();
+    assert_eq!(catalog.get(DEFAULT_TENANT, "echo").unwrap().cards().len(), 1);
 }
 
 #[tokio::test]
