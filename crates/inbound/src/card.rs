@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::response::Response;
 use bytes::Bytes;
-use engine::{CardDocument, CardKey, ExtendedCard, RegisteredAgent};
+use engine::{AgentSettings, CardDocument, CardKey, ExtendedCard, RegisteredAgent};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
@@ -285,12 +285,6 @@ impl<'a> CardBuilder<'a> {
                 skill.output_modes = modes(&[]);
             }
         }
-        let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
-        let mut requirements: Vec<_> = settings.security.iter().map(|(name, _)| requirement(name)).collect();
-        if settings.anonymous && !requirements.is_empty() {
-            // The empty requirement permits calls without a credential.
-            requirements.push(SecurityRequirement { schemes: Vec::new() });
-        }
         AgentCard {
             name: info.name.clone(),
             description: info.description.clone(),
@@ -307,7 +301,7 @@ impl<'a> CardBuilder<'a> {
                 ),
                 extensions: settings.extensions.clone(),
             },
-            security_requirements: requirements,
+            security_requirements: security_requirements(settings),
             security_schemes: settings.security.clone(),
             default_input_modes: modes(&info.input_modes),
             default_output_modes: modes(&info.output_modes),
@@ -348,6 +342,17 @@ impl<'a> CardBuilder<'a> {
             (true, true) => format!("https://{address}"),
         }
     }
+}
+
+/// The alternatives by which a caller can identify itself to an agent.
+pub(crate) fn security_requirements(settings: &AgentSettings) -> Vec<SecurityRequirement> {
+    let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
+    let mut requirements: Vec<_> = settings.security.iter().map(|(name, _)| requirement(name)).collect();
+    if settings.anonymous && !requirements.is_empty() {
+        // The empty requirement permits calls without a credential.
+        requirements.push(SecurityRequirement { schemes: Vec::new() });
+    }
+    requirements
 }
 
 #[derive(Clone, Copy)]

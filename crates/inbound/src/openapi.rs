@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use axum::response::Response;
 use engine::{CardKey, RegisteredAgent};
 use http::{HeaderValue, header};
-use protocol::{Error, json::write::Writer, model::AgentSkill, rest::percent_encode};
+use protocol::{Error, dialect::v03, json::write::Writer, model::AgentSkill, rest::percent_encode};
 
 use crate::{
     bindings::run,
@@ -79,12 +79,14 @@ fn encode<'a>(
             out.text("version", &info.version);
         });
         out.key("servers").array([server], |out, url| out.object(|out| out.text("url", url)));
+        v03::card::encode_security_requirements(out, &card::security_requirements(registered.settings()));
         out.key("paths").object(|out| {
             for skill in &skills {
                 out.key(&skill.path()).object(|out| skill.encode_operation(out.key("post")));
             }
         });
         out.key("components").object(|out| {
+            v03::card::encode_security_schemes(out, &registered.settings().security);
             components::encode(out, skills.iter().flat_map(|skill| [&skill.input, &skill.output]).flatten());
         });
     });
@@ -158,6 +160,7 @@ impl<'a> Described<'a> {
                             out.key("anyOf").array(any_of, |out, name| reference(out, "schemas", name));
                         });
                     });
+                    components::encode_event_stream(out);
                 });
             }),
             None => reference(out, "responses", "Completed"),

@@ -23,6 +23,8 @@ pub(super) const RESPONSES: [(&str, &str); 5] =
 pub(super) const COMPLETED: &str = "The result.";
 /// The schema of a result with several parts.
 pub(super) const PARTS: &str = "a2ad.Parts";
+const STATE: &str = "a2ad.State";
+const ERROR: &str = "a2ad.Error";
 
 const PARTS_SCHEMA: &str = r##"{"type":"object","description":"A result that is not a single value, text or file.","properties":{"parts":{"type":"array","items":{"$ref":"#/components/schemas/a2ad.Part"}}},"required":["parts"]}"##;
 const PART_SCHEMA: &str = r#"{"type":"object","description":"Has exactly one of text, data, raw and url.","properties":{"text":{"type":"string"},"data":{},"raw":{"type":"string","contentEncoding":"base64"},"url":{"type":"string"},"filename":{"type":"string"},"mediaType":{"type":"string"},"metadata":{"type":"object"}}}"#;
@@ -42,30 +44,31 @@ pub(super) fn encode<'a>(out: &mut Writer, schemas: impl Iterator<Item = &'a Com
     });
     out.key("responses").object(|out| {
         out.key("Completed").object(encode_completed);
-        for (name, description) in [
-            ("Running", "The call is not finished after the time to wait."),
-            ("Waiting", "The call waits for input or credentials, or was cancelled."),
-            ("Rejected", "The arguments are not valid, or the skill rejects the call."),
-            ("Failed", "The call failed."),
+        for (name, description, schemas) in [
+            ("Running", "The call is not finished after the time to wait.", &[STATE] as &[&str]),
+            (
+                "Waiting",
+                "The call waits for input or credentials, or was cancelled; or the idempotency key belongs to another call.",
+                &[STATE, ERROR],
+            ),
+            ("Rejected", "The arguments are not valid, or the skill rejects the call.", &[STATE, ERROR]),
+            ("Failed", "The call failed.", &[STATE, ERROR]),
         ] {
             out.key(name).object(|out| {
                 out.text("description", description);
                 out.key("headers").object(encode_task_headers);
-                encode_json_content(out, "a2ad.State");
+                encode_json_content(out, schemas);
             });
         }
         out.key("Error").object(|out| {
             out.text("description", "The request was not accepted.");
-            encode_json_content(out, "a2ad.Error");
+            encode_json_content(out, &[ERROR]);
         });
     });
     out.key("schemas").object(|out| {
-        for (name, schema) in [
-            (PARTS, PARTS_SCHEMA),
-            ("a2ad.Part", PART_SCHEMA),
-            ("a2ad.State", STATE_SCHEMA),
-            ("a2ad.Error", ERROR_SCHEMA),
-        ] {
+        for (name, schema) in
+            [(PARTS, PARTS_SCHEMA), ("a2ad.Part", PART_SCHEMA), (STATE, STATE_SCHEMA), (ERROR, ERROR_SCHEMA)]
+        {
             out.key(name).raw(schema);
         }
         for schema in schemas {
@@ -93,11 +96,26 @@ fn encode_completed(out: &mut Writer) {
         for media_type in ["text/plain", "*/*"] {
             out.key(media_type).object(|out| out.key("schema").object(|out| out.text("type", "string")));
         }
+        encode_event_stream(out);
     });
 }
 
-fn encode_json_content(out: &mut Writer, schema: &str) {
+/// Writes the form of a response that callers get who prefer events.
+pub(super) fn encode_event_stream(out: &mut Writer) {
+    let text = r#"{"type":"string","description":"The events task, progress, artifact and final."}"#;
+    out.key("text/event-stream").object(|out| out.key("schema").raw(text));
+}
+
+fn encode_json_content(out: &mut Writer, schemas: &[&str]) {
     out.key("content").object(|out| {
-        out.key("application/json").object(|out| reference(out.key("schema"), "schemas", schema));
+        out.key("application/json").object(|out| {
+            let out = out.key("schema");
+            match schemas {
+                [schema] => reference(out, "schemas", schema),
+                _ => out.object(|out| {
+                    out.key("anyOf").array(schemas, |out, schema| reference(out, "schemas", schema));
+                }),
+            }
+        });
     });
 }

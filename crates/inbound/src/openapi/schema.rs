@@ -32,10 +32,10 @@ impl<'a> ComponentSchema<'a> {
         let name = if skill.chars().all(is_allowed) {
             format!("{skill}.{kind}")
         } else {
-            // Unique by its index, because several ids can become the same text.
+            // Unique by its index, because several ids can become the same text. The other names do not end in a number.
             let allowed: String =
                 skill.chars().map(|char| if is_allowed(char) { char } else { '_' }).collect();
-            format!("{allowed}.{index}.{kind}")
+            format!("{allowed}.{kind}.{index}")
         };
         Self { name, schema }
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn schema_with_anchors_is_a_resource() {
         let anchored = r##"{"$schema":"s","items":{"$ref":"#x"},"$defs":{"a":{"$anchor":"x"}}}"##;
-        let expected = r##"{"$id":"urn:a2ad:schema:a_b.7.input","$schema":"s","items":{"$ref":"#x"},"$defs":{"a":{"$anchor":"x"}}}"##;
+        let expected = r##"{"$id":"urn:a2ad:schema:a_b.input.7","$schema":"s","items":{"$ref":"#x"},"$defs":{"a":{"$anchor":"x"}}}"##;
         assert_eq!(encoded("a/b", anchored), expected);
         let named = r##"{"$id":"urn:own","items":{"$ref":"urn:own#/$defs/a"},"$defs":{"a":{}}}"##;
         assert_eq!(encoded("a", named), named);

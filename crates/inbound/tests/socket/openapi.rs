@@ -2,7 +2,7 @@
 
 use a2ad_inbound::AgentSettings;
 use engine::{DEFAULT_TENANT, ExtendedCard, SkillSchemas};
-use protocol::Json;
+use protocol::{Json, model::SecurityScheme};
 
 use crate::common::{Server, Setup, agents};
 
@@ -73,6 +73,12 @@ async fn each_skill_is_an_operation_with_its_schemas() {
         for (status, response) in operation["responses"].as_object().unwrap() {
             let response = if status == "200" { response } else { resolve(&document, response) };
             assert!(response["description"].is_string(), "{status}");
+            let events = &response["content"]["text/event-stream"];
+            assert_eq!(events.is_object(), status == "200", "{status}");
+            // These are states of tasks, and errors about requests.
+            let schemas = response["content"]["application/json"]["schema"]["anyOf"].as_array();
+            let is_either = schemas.is_some_and(|schemas| schemas.len() == 2);
+            assert_eq!(is_either, matches!(status.as_str(), "200" | "409" | "422" | "502"), "{status}");
         }
     }
 }
@@ -110,12 +116,53 @@ async fn skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
 }
 
 #[tokio::test]
+async fn schemas_of_similar_ids_are_different_components() {
+    let ids = ["a_b", "a/b", "a b", "a_b.2", "a_b.input"];
+    let schema = |id: &str| SkillSchemas {
+        input: Some(Json::parse(&format!(r#"{{"title":"{id}"}}"#)).unwrap()),
+        output: None,
+    };
+    let agent = ids.iter().fold(agents::skilled(&ids), |agent, id| agent.with_skill_schemas(*id, schema(id)));
+    let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
+    let document: Value = server.get("/a2a/skilled/openapi.json").await.body.parse().unwrap();
+    for operation in document["paths"].as_object().unwrap().values() {
+        let operation = &operation["post"];
+        let input = &operation["requestBody"]["content"]["application/json"]["schema"];
+        assert_eq!(resolve(&document, input)["title"], operation["operationId"]);
+    }
+}
+
+#[tokio::test]
+async fn security_schemes_of_the_agent_are_declared() {
+    let scheme = SecurityScheme::HttpAuth { description: None, scheme: "Bearer".into(), bearer_format: None };
+    let settings = AgentSettings {
+        security: vec![("token".into(), scheme)],
+        anonymous: false,
+        ..AgentSettings::default()
+    };
+    let server = Setup::with(|options| {
+        options.agents.insert("echo".into(), settings);
+    });
+    let document = server.open().await.get("/openapi.json").await.body;
+    for part in [
+        r#""security":[{"token":[]}]"#,
+        r#""components":{"securitySchemes":{"token":{"type":"http","scheme":"Bearer"}},"#,
+    ] {
+        assert!(document.contains(part), "{part} in {document}");
+    }
+}
+
+#[tokio::test]
 async fn one_document_serves_both_paths() {
     let server =
         Setup::with(|options| options.public_url = Some("https://agents.example".into())).open().await;
     let (at_root, named) = (server.get("/openapi.json").await, server.get("/a2a/echo/openapi.json").await);
     assert_eq!((&at_root.body, at_root.header("etag")), (&named.body, named.header("etag")));
-    assert!(named.body.contains(r#""servers":[{"url":"https://agents.example/a2a/echo"}]"#), "{}", named.body);
+    assert!(
+        named.body.contains(r#""servers":[{"url":"https://agents.example/a2a/echo"}]"#),
+        "{}",
+        named.body
+    );
     let catalog = server.engine.catalog().load();
     assert_eq!(catalog.get(DEFAULT_TENANT, "echo").unwrap().cards().len(), 1);
 }

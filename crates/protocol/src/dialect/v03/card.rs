@@ -15,7 +15,10 @@ use crate::{
         read::{Node, Object, Read},
         write::Writer,
     },
-    model::{AgentCapabilities, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill},
+    model::{
+        AgentCapabilities, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill,
+        SecurityRequirement, SecurityScheme,
+    },
 };
 
 use security::{Form, Schemes};
@@ -93,6 +96,16 @@ pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardSty
         encode_skills(writer, card, form, style);
         writer.maybe_flag("supportsAuthenticatedExtendedCard", card.capabilities.extended_card);
     });
+}
+
+/// Writes `securitySchemes` in the form of OpenAPI, omitted if empty.
+pub fn encode_security_schemes(writer: &mut Writer, schemes: &[(String, SecurityScheme)]) {
+    security::encode_schemes(writer, schemes, Form::OpenApi);
+}
+
+/// Writes `security` in the form of OpenAPI, omitted if empty.
+pub fn encode_security_requirements(writer: &mut Writer, requirements: &[SecurityRequirement]) {
+    security::encode_requirements(writer, requirements, Form::OpenApi);
 }
 
 /// Writes name and description.

@@ -102,6 +102,12 @@ pub(crate) fn encode(
     requirements: &[SecurityRequirement],
     form: Form,
 ) {
+    encode_schemes(writer, schemes, form);
+    encode_requirements(writer, requirements, form);
+}
+
+/// Writes `securitySchemes`, omitted if empty.
+pub(super) fn encode_schemes(writer: &mut Writer, schemes: &[(String, SecurityScheme)], form: Form) {
     let expressible: Vec<_> =
         schemes.iter().filter(|(_, scheme)| form == Form::Merged || is_expressible(scheme)).collect();
     if !expressible.is_empty() {
@@ -111,7 +117,6 @@ pub(crate) fn encode(
             }
         });
     }
-    encode_requirements(writer, requirements, form);
 }
 
 /// Writes `security`, omitted if empty.
