@@ -60,8 +60,10 @@ pub struct RegisteredAgent {
     skill_indexes: HashMap<String, usize>,
     /// By skill id.
     skill_schemas: HashMap<String, SkillSchemas>,
-    /// The media types of the agent and of all its skills, each once.
+    /// The media types of the agent and of all its skills.
     all_modes: Modes,
+    /// Those of the agent and of the skills on its public card.
+    public_modes: Modes,
     cards: CardCache,
     /// Every call without a credential has it; set when the agent joins a catalog.
     anonymous_scope: Scope,
@@ -93,7 +95,8 @@ impl RegisteredAgent {
             anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
             skill_indexes: skill_indexes(&info.skills),
             skill_schemas: HashMap::new(),
-            all_modes: Modes::of(&info),
+            all_modes: Modes::of(&info, &info.skills),
+            public_modes: Modes::of(&info, &info.skills),
             info,
             agent,
             dedupe: Dedupe::default(),
@@ -120,7 +123,9 @@ impl RegisteredAgent {
     /// How this agent is served.
     #[must_use]
     pub fn with_settings(self, settings: AgentSettings) -> Self {
-        Self { settings, cards: CardCache::default(), ..self }
+        let mut changed = Self { settings, cards: CardCache::default(), ..self };
+        changed.public_modes = Modes::of(&changed.info, changed.public_skills());
+        changed
     }
 
     /// Execution settings of all its skills.
@@ -218,23 +223,27 @@ impl RegisteredAgent {
         self.skill(id).filter(|_| self.settings.offers_skill(id, caller))
     }
 
-    /// The input media types of a skill, or of all skills if none is named or it is unknown. Those of the agent apply to a
-    /// skill that declares none.
-    pub fn input_modes(&self, skill: Option<&str>) -> &[String] {
-        match skill.and_then(|id| self.skill(id)) {
+    /// The input media types of a skill, or of all skills if none is named or it is unknown, of those that exist for a
+    /// caller. Those of the agent apply to a skill that declares none.
+    pub fn input_modes(&self, skill: Option<&str>, caller: &Scope) -> &[String] {
+        match skill.and_then(|id| self.skill_for(id, caller)) {
             Some(skill) if skill.input_modes.is_empty() => &self.info.input_modes,
             Some(skill) => &skill.input_modes,
-            None => &self.all_modes.input,
+            None => &self.modes_for(caller).input,
         }
     }
 
     /// The same for output media types.
-    pub fn output_modes(&self, skill: Option<&str>) -> &[String] {
-        match skill.and_then(|id| self.skill(id)) {
+    pub fn output_modes(&self, skill: Option<&str>, caller: &Scope) -> &[String] {
+        match skill.and_then(|id| self.skill_for(id, caller)) {
             Some(skill) if skill.output_modes.is_empty() => &self.info.output_modes,
             Some(skill) => &skill.output_modes,
-            None => &self.all_modes.output,
+            None => &self.modes_for(caller).output,
         }
+    }
+
+    fn modes_for(&self, caller: &Scope) -> &Modes {
+        if self.settings.sees_extended_skills(caller) { &self.all_modes } else { &self.public_modes }
     }
 
     /// The schemas of a skill; `None` if it has none.
@@ -253,6 +262,7 @@ impl RegisteredAgent {
     }
 }
 
+/// The media types of an agent and of some of its skills, each once.
 #[derive(Clone)]
 struct Modes {
     input: Vec<String>,
@@ -260,9 +270,9 @@ struct Modes {
 }
 
 impl Modes {
-    fn of(info: &AgentInfo) -> Self {
+    fn of<'a>(info: &AgentInfo, skills: impl IntoIterator<Item = &'a AgentSkill>) -> Self {
         let (mut input, mut output) = (info.input_modes.clone(), info.output_modes.clone());
-        for skill in &info.skills {
+        for skill in skills {
             merge(&mut input, &skill.input_modes);
             merge(&mut output, &skill.output_modes);
         }

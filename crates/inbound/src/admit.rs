@@ -109,16 +109,18 @@ fn check_media(
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
-    // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
-    let exists = |skill: &String| {
-        let public = || registered.settings().offers_skill(skill, registered.anonymous_scope());
-        !identity.is_anonymous() || public()
+    let anonymous = registered.anonymous_scope();
+    let caller = &match identity {
+        Identity::Anonymous => anonymous.clone(),
+        Identity::Known(_) => identity.scope(anonymous.tenant(), endpoint.agent()),
     };
-    let skill = req.requested_skill().filter(exists);
+    // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
+    let skill = req.requested_skill();
+    let skill = skill.as_deref();
     let modes = |own| with_profile_mode(own, endpoint.profile().card.mode);
-    media::check_output(&modes(registered.output_modes(skill.as_deref())), &req.accepted_output_modes)?;
+    media::check_output(&modes(registered.output_modes(skill, caller)), &req.accepted_output_modes)?;
     if check_input {
-        media::check_input(&modes(registered.input_modes(skill.as_deref())), &req.message.parts)?;
+        media::check_input(&modes(registered.input_modes(skill, caller)), &req.message.parts)?;
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! An agent's behaviour matches its card: streaming, push notifications, the extended card, extensions, media types.
 
 use a2ad_inbound::{AgentSettings, ExtendedCard, Profile};
+use engine::RegisteredAgent;
 use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
-    Answer, Server, Setup,
+    Answer, Server, Setup, agents,
     generation::{Client, Generation, UserMessage},
     request, send_params,
 };
@@ -297,6 +298,38 @@ async fn client_that_accepts_none_of_the_output_modes_is_rejected() {
     let refused = server.call("demo", "SendMessage", &skilled).await;
     assert_eq!(code(&refused), Some(-32005), "{}", refused.body);
     assert!(refused.body.contains("CONTENT_TYPE_NOT_SUPPORTED"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn media_types_of_skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
+    let skilled = agents::skilled(&["open", "secret"]);
+    let mut info = skilled.info().clone();
+    info.skills[1].input_modes = vec!["image/secret-input".into()];
+    info.skills[1].output_modes = vec!["image/secret-output".into()];
+    let mut setup =
+        Setup { agents: vec![RegisteredAgent::new(info, skilled.agent().clone())], ..Setup::default() };
+    let settings = AgentSettings {
+        extended_card: ExtendedCard::Protected,
+        extended_skills: ["secret".into()].into(),
+        ..AgentSettings::default()
+    };
+    setup.options.agents.insert("skilled".into(), settings);
+    let server = setup.open_with_callers().await;
+    let refused = async |caller: &str, part: &str, modes: &str| {
+        let message = format!(r#"{{"messageId":"m","role":"ROLE_USER","parts":[{part}]}}"#);
+        let params = format!(r#"{{"message":{message},"configuration":{{"acceptedOutputModes":{modes}}}}}"#);
+        let head = format!("POST /a2a/skilled HTTP/1.1\r\na2a-version: 1.0{caller}");
+        let answer = server.exchange(&head, &request("SendMessage", &params)).await.body;
+        assert!(answer.contains("CONTENT_TYPE_NOT_SUPPORTED"), "{answer}");
+        answer
+    };
+    for (part, modes, secret) in [
+        (r#"{"text":"x"}"#, r#"["video/other"]"#, "image/secret-output"),
+        (r#"{"raw":"aGk=","mediaType":"video/other"}"#, "[]", "image/secret-input"),
+    ] {
+        assert!(!refused("", part, modes).await.contains("secret"));
+        assert!(refused("\r\ntest-caller: alice", part, modes).await.contains(secret));
+    }
 }
 
 #[tokio::test]
