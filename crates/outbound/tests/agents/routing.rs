@@ -187,6 +187,20 @@ async fn data_that_fits_one_schema_chooses_its_skill() {
 }
 
 #[tokio::test]
+async fn data_does_not_decide_between_too_many_schemas() {
+    for (count, expected) in [(100, Some("skill0")), (101, None)] {
+        let skills: Vec<_> = (0..count).map(|number| skill(&format!("skill{number}"), "", &[])).collect();
+        let routes = skills.iter().enumerate().map(|(number, skill)| {
+            let allows: fn(&str) -> bool = if number == 0 { |_| true } else { |_| false };
+            route(skill).with_input_schema(Properties { allows, ..Properties::named("") })
+        });
+        let server = server(routes.collect(), skills.clone());
+        let sent = server.send(message(vec![Part::data(Json::parse(r#"{"a":1}"#).unwrap())])).await;
+        assert_eq!(chosen(&sent.lines), expected, "{count}");
+    }
+}
+
+#[tokio::test]
 async fn skill_for_known_callers_is_neither_chosen_nor_shown_to_others() {
     let ids = ["salary_report", "weather_report", "traffic_report"];
     let skills = ids.map(|id| skill(id, "", &[]));

@@ -7,13 +7,16 @@ use protocol::{
     json::read::{Node, Path},
 };
 
-use super::Route;
+use super::{InputSchema, Route};
 
-/// Up to this product of its size and the number of schemas, a data part is validated.
+/// The most schemas that a data part is validated with.
+const MAX_CANDIDATES: usize = 100;
+/// The most bytes that are validated: the size of the data part for each schema after the first.
 const MAX_VALIDATED: usize = 16 << 20;
 
 /// The only route whose schema allows the data part of a message. Only schemas whose required properties are there are
-/// validated, because the compiled form of a schema is large and there may be thousands of them.
+/// validated. If they are too many, the data does not decide: a schema is compiled when it is first used, and keeps
+/// that form, which is large.
 pub(super) fn only_match<'a>(
     message: &Message,
     routes: impl Iterator<Item = &'a Route>,
@@ -24,12 +27,15 @@ pub(super) fn only_match<'a>(
     })?;
     let names = property_names(data);
     let schemas = routes.filter_map(|route| Some((route, route.input_schema.as_ref()?)));
-    let candidates = schemas.filter(|(_, schema)| schema.required().iter().all(|name| names.contains(name)));
+    let is_candidate = |schema: &dyn InputSchema| schema.required().iter().all(|name| names.contains(name));
+    let candidates = schemas.filter(|(_, schema)| is_candidate(schema.as_ref()));
+    let max = MAX_CANDIDATES.min(1 + MAX_VALIDATED / data.as_str().len());
+    let candidates: Vec<_> = candidates.take(max + 1).collect();
+    if candidates.len() > max {
+        return None;
+    }
     let mut only = None;
-    for (validated, (route, schema)) in candidates.enumerate() {
-        if validated.saturating_mul(data.as_str().len()) > MAX_VALIDATED {
-            return None;
-        }
+    for (route, schema) in candidates {
         if schema.allows(data) && only.replace(route).is_some() {
             return None;
         }
