@@ -24,6 +24,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use protocol::{Timestamp, model::AgentSkill};
+use tokio::sync::watch;
 
 use agent_search::AgentSearch;
 pub use agent_search::FoundAgent;
@@ -441,13 +442,15 @@ impl Catalog {
 pub struct CurrentCatalog {
     catalog: Arc<ArcSwap<Catalog>>,
     swaps: Arc<AtomicU64>,
+    changes: Arc<watch::Sender<()>>,
     clock: Clock,
 }
 
 impl CurrentCatalog {
     pub(crate) fn new(mut catalog: Catalog, clock: Clock) -> Self {
         catalog.since = clock.now();
-        Self { catalog: Arc::new(ArcSwap::from_pointee(catalog)), swaps: Arc::default(), clock }
+        let catalog = Arc::new(ArcSwap::from_pointee(catalog));
+        Self { catalog, swaps: Arc::default(), changes: Arc::default(), clock }
     }
 
     /// The catalog as it is now. Whoever holds it does not see later swaps.
@@ -461,6 +464,12 @@ impl CurrentCatalog {
         catalog.since = self.clock.now();
         self.catalog.store(Arc::new(catalog));
         self.swaps.fetch_add(1, Ordering::Release);
+        self.changes.send_replace(());
+    }
+
+    /// Receives a notice of every later swap; several may be one notice.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// How often it was replaced: shows without loading it whether it has changed.

@@ -3,6 +3,8 @@
 pub(crate) mod extended_card;
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod rest;
 pub(crate) mod run;
 pub(crate) mod skill_call;

@@ -264,7 +264,7 @@ impl<'a> CardBuilder<'a> {
     }
 
     /// The card without the skills that only the extended card shows.
-    fn public(&self) -> AgentCard {
+    pub(crate) fn public(&self) -> AgentCard {
         self.with_skills(self.registered.public_skills().cloned().collect())
     }
 

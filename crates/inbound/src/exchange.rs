@@ -136,7 +136,9 @@ impl Exchange {
         match self.row.access {
             Access::Probe | Access::Public | Access::Open => Ok(()),
             Access::Caller if names_agent_in_body && self.permits_anonymous_calls() => Ok(()),
-            Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run) => self.authorize(),
+            Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run | Handler::Mcp) => {
+                self.authorize()
+            }
             Access::Caller if !self.endpoint.settings().enabled => Ok(()),
             Access::Caller => self.check_credential(),
         }
@@ -251,6 +253,7 @@ impl Exchange {
             | Handler::OpenApi
             | Handler::Nothing => Origin::A2a(dialect),
             Handler::Run => Origin::Run,
+            Handler::Mcp => Origin::Mcp,
         }
     }
 
@@ -265,6 +268,21 @@ impl Exchange {
             Some(registered) if self.identity.is_anonymous() => registered.anonymous_scope().clone(),
             _ => self.identity.scope(self.tenant, self.endpoint.agent()),
         }
+    }
+
+    /// The caller with another agent.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn scope_with(&self, agent: &engine::RegisteredAgent) -> Scope {
+        match self.identity {
+            Identity::Anonymous => agent.anonymous_scope().clone(),
+            Identity::Known(_) => self.identity.scope(self.tenant, &agent.info().id),
+        }
+    }
+
+    /// Whether the caller may call an agent.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn may_call(&self, agent: &engine::RegisteredAgent) -> bool {
+        agent.settings().enabled && (agent.settings().anonymous || !self.identity.is_anonymous())
     }
 
     /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.
@@ -367,7 +385,7 @@ fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &Head
             return Endpoint::of(catalog, tenant, agent.as_deref(), profile);
         }
         // Profiles are about A2A.
-        Handler::Run => PathProfile::Neutral,
+        Handler::Run | Handler::Mcp => PathProfile::Neutral,
         _ if target.agent.is_some() => PathProfile::OfAgent,
         _ => PathProfile::Neutral,
     };

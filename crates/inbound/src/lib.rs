@@ -35,6 +35,8 @@ mod service;
 mod sse;
 mod version;
 
+#[cfg(feature = "mcp")]
+pub use bindings::mcp::McpError;
 pub use caller::{Caller, Peer};
 pub use card::{CardOptions, CardShape};
 pub use cross_origin::CorsOrigin;

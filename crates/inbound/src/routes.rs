@@ -53,6 +53,8 @@ pub(crate) enum Methods {
     /// GET and HEAD.
     Get,
     Post,
+    /// Those of the HTTP transport of MCP: GET, POST and DELETE.
+    Mcp,
     /// Those of the resource.
     OfResource,
     /// None: the name is reserved for later.
@@ -67,6 +69,7 @@ pub(crate) enum Handler {
     /// Plain text, for requests with that content type.
     Text,
     Grpc(GrpcService),
+    Mcp,
     Card(CardName),
     /// One skill over plain HTTP.
     Run,
@@ -159,6 +162,15 @@ const fn grpc(service: GrpcService) -> Row {
     }
 }
 
+/// A path of MCP; nothing is there without that feature.
+const fn mcp(path: Path) -> Row {
+    if cfg!(feature = "mcp") {
+        return call(path, Methods::Mcp, Handler::Mcp, BodyLimit::Configured);
+    }
+    let (handler, access) = (Handler::Nothing, Access::Open);
+    Row { path, methods: Methods::None, handler, access, body: BodyLimit::Empty }
+}
+
 const fn reserved(path: &'static str) -> Row {
     let (handler, access) = (Handler::Nothing, Access::Open);
     Row { path: Path::Is(path), methods: Methods::None, handler, access, body: BodyLimit::Empty }
@@ -176,7 +188,7 @@ const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
 pub(crate) const RUN: &str = "/run/";
 const OPENAPI: &str = "/openapi.json";
 
-pub(crate) const ROWS: usize = 56;
+pub(crate) const ROWS: usize = 57;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -201,7 +213,6 @@ pub(crate) static TABLE: [Row; ROWS] = [
     jsonrpc("/a2a/tasks/get", PathProfile::DraftAlias),
     jsonrpc("/a2a/tasks/cancel", PathProfile::DraftAlias),
     // Names that later versions use. Before the agents' own paths: no agent has one of these names.
-    reserved("/mcp"),
     reserved("/run"),
     reserved("/api"),
     reserved("/console"),
@@ -228,6 +239,9 @@ pub(crate) static TABLE: [Row; ROWS] = [
     call(Path::OfAgent("/"), Methods::Post, Handler::Text, BodyLimit::Configured),
     call(Path::OfAgent(""), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
     call(Path::OfAgent("/"), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
+    // MCP.
+    mcp(Path::Is("/mcp")),
+    mcp(Path::OfAgent("/mcp")),
     // gRPC.
     grpc(GrpcService::A2a(Service::V1)),
     grpc(GrpcService::A2a(Service::V03)),
@@ -347,6 +361,7 @@ impl<'a> Target<'a> {
             Handler::ExtendedCard => Some(OperationKind::GetExtendedCard),
             Handler::JsonRpc(_)
             | Handler::Grpc(_)
+            | Handler::Mcp
             | Handler::Card(_)
             | Handler::OpenApi
             | Handler::AgentList
@@ -371,6 +386,7 @@ impl Row {
             _ if matches!(self.handler, Handler::Grpc(_)) => true,
             Methods::Get => matches!(*method, Method::GET | Method::HEAD),
             Methods::Post => *method == Method::POST,
+            Methods::Mcp => matches!(*method, Method::GET | Method::POST | Method::DELETE),
             Methods::OfResource => {
                 matched.resource.is_some_and(|resource| resource.operation(method.as_str()).is_some())
             }
@@ -382,6 +398,7 @@ impl Row {
         match self.methods {
             Methods::Get => vec!["GET", "HEAD"],
             Methods::Post => vec!["POST"],
+            Methods::Mcp => vec!["GET", "POST", "DELETE"],
             Methods::OfResource => matched.resource.map_or_else(Vec::new, |resource| resource.allowed()),
             Methods::None => Vec::new(),
         }
@@ -528,7 +545,7 @@ impl Methods {
         match self {
             Self::Get => Some("GET"),
             Self::Post => Some("POST"),
-            Self::OfResource => Some("GET, POST, DELETE"),
+            Self::Mcp | Self::OfResource => Some("GET, POST, DELETE"),
             Self::None => None,
         }
     }
@@ -541,6 +558,7 @@ impl Handler {
             Self::Rest => "HTTP+JSON",
             Self::Text => "plain text",
             Self::Grpc(_) => "gRPC",
+            Self::Mcp => "MCP",
             Self::Card(_) => "agent card",
             Self::Run => "plain HTTP",
             Self::OpenApi => "OpenAPI document of the skills",

@@ -74,6 +74,8 @@ pub(crate) struct ServerState {
     pub(crate) ready: Ready,
     pub(crate) counters: RequestCounters,
     pub(crate) tonic_services: TonicServices,
+    #[cfg(feature = "mcp")]
+    pub(crate) mcp: crate::bindings::mcp::McpEndpoint,
 }
 
 impl ServerState {
@@ -101,6 +103,8 @@ impl ServerState {
             origins: Origins { public_url, trusted_proxies },
             counters: RequestCounters::default(),
             tonic_services: TonicServices::new(&ready),
+            #[cfg(feature = "mcp")]
+            mcp: crate::bindings::mcp::McpEndpoint::default(),
             ready,
         }
     }

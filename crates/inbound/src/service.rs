@@ -20,6 +20,8 @@ use http::{HeaderValue, Method, header};
 use hyper::body::Body as _;
 use tracing::Instrument as _;
 
+#[cfg(feature = "mcp")]
+use crate::bindings::mcp::{self, McpError};
 use crate::{
     agent_list,
     bindings::{extended_card, grpc, jsonrpc, rest, run, text},
@@ -56,6 +58,22 @@ impl HttpService {
     pub fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
         let served = Served::Agents(Arc::new(ServerState::new(engine, options, ready)));
         Self { served, listener: Listener::Application }
+    }
+
+    /// Serves all agents over MCP on a pair of byte streams, as tools named `agent__skill`, until the peer closes its side
+    /// or `stop` is cancelled. Whoever holds the other end is one known caller. `host` is used in the URLs of cards.
+    #[cfg(feature = "mcp")]
+    pub async fn serve_mcp(
+        &self,
+        host: HeaderValue,
+        input: impl tokio::io::AsyncRead + Send + Unpin + 'static,
+        output: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
+        stop: tokio_util::sync::CancellationToken,
+    ) -> Result<(), McpError> {
+        match &self.served {
+            Served::Agents(server) => mcp::serve(Arc::clone(server), host, input, output, stop).await,
+            Served::Application(_) => Ok(()),
+        }
     }
 
     /// The service as a router, to be mounted into another application.
@@ -131,6 +149,10 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
         Handler::Grpc(service) => grpc::handle(service, exchange, body),
         Handler::Text => Box::pin(text::handle(exchange, body)),
         Handler::Run => Box::pin(run::handle(exchange, body)),
+        #[cfg(feature = "mcp")]
+        Handler::Mcp => Box::pin(mcp::handle(exchange, body)),
+        #[cfg(not(feature = "mcp"))]
+        Handler::Mcp => answered(refusal::respond(exchange, &Refusal::NotFound)),
         Handler::ExtendedCard => Box::pin(extended_card::handle(exchange)),
         Handler::Card(name) => answered(card::handle(&exchange, name)),
         Handler::OpenApi => answered(openapi::handle(&exchange)),

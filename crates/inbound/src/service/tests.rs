@@ -313,9 +313,11 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::Run => 13,
         Handler::OpenApi => 14,
         Handler::AgentList => 15,
+        Handler::Mcp => 16,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
-    assert_eq!(served, (0..=15).collect());
+    // MCP is the last one, and a feature.
+    assert_eq!(served, (0..=15 + usize::from(cfg!(feature = "mcp"))).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

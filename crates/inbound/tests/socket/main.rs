@@ -26,6 +26,8 @@ mod legacy_methods;
 mod legacy_streams;
 mod limits;
 mod matrix;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod methods;
 mod openapi;
 mod paths;

@@ -120,3 +120,17 @@ pub(crate) fn skilled(skills: &[&str]) -> RegisteredAgent {
     let info = AgentInfo { skills: skills.iter().map(named).collect(), ..one.info().clone() };
     RegisteredAgent::new(info, one.agent().clone())
 }
+
+/// Asks for a form with two fields, then returns what it was given.
+pub(crate) fn asks_for_a_form() -> RegisteredAgent {
+    async fn run(turn: Turn) -> AgentResult<Outcome> {
+        if turn.saved::<bool>()?.is_some() {
+            return Ok(Outcome::artifact("form", turn.message.parts.clone()));
+        }
+        let schema = r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},
+            "required":["name"]}"#;
+        let question = vec![Part::text("Who?"), Part::data(Json::parse(schema).unwrap())];
+        turn.record().save(&true).then(Outcome::ask(question))
+    }
+    registered("form", agent_fn(run))
+}

@@ -1,0 +1,174 @@
+//! The library that speaks MCP, behind the exchange. Nothing else in this crate uses it.
+
+mod convert;
+mod handler;
+mod question;
+mod sessions;
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::{HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyDataStream, Full, combinators::BoxBody};
+use protocol::{Error, ErrorKind};
+use rmcp::{
+    serve_server,
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    handler::{SkillServer, Source},
+    sessions::{CallerSessions, OpenSession, Sessions},
+};
+use super::{Handling, NAME};
+use crate::{exchange::Exchange, server_state::ServerState};
+
+/// The sessions of all callers. When it is dropped, they end.
+#[derive(Default)]
+pub(crate) struct McpEndpoint(Arc<Sessions>);
+
+impl Drop for McpEndpoint {
+    fn drop(&mut self) {
+        self.0.close_all();
+    }
+}
+
+/// Why a connection over a pair of byte streams ended before its peer closed it.
+#[derive(Debug, thiserror::Error)]
+#[error("the MCP connection could not be established: {0}")]
+pub struct McpError(String);
+
+/// A request on its way through the library to the handler, which takes the exchange.
+#[derive(Clone)]
+struct HttpRequest {
+    exchange: Arc<Mutex<Option<Exchange>>>,
+    /// The arguments of a call are read from it: a tree of the library loses digits of numbers.
+    body: Bytes,
+}
+
+impl HttpRequest {
+    fn take(&self) -> Option<Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Responds to a request whose body has been read.
+pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes) -> Response {
+    let server = Arc::clone(&exchange.server);
+    let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope());
+    let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id));
+    let service = {
+        let changes = server.engine.catalog().changes();
+        let handler = move || Ok(SkillServer::new(Source::Http, changes.clone()));
+        StreamableHttpService::new(handler, Arc::new(sessions), config(&exchange))
+    };
+    let mut request = Request::new(Full::new(body.clone()));
+    *request.method_mut() = exchange.head.method.clone();
+    *request.uri_mut() = exchange.head.uri.clone();
+    *request.headers_mut() = exchange.head.headers.clone();
+    let mut kept = None;
+    let slot = HttpRequest { exchange: Arc::default(), body };
+    match handling {
+        Handling::Library => kept = Some(exchange),
+        Handling::Exchange => {
+            *slot.exchange.lock().unwrap_or_else(PoisonError::into_inner) = Some(exchange);
+            request.extensions_mut().insert(slot.clone());
+        }
+    }
+    let response = service.handle(request).await;
+    // A request that the library has refused did not reach its handler.
+    let refused = response.status().is_client_error() || response.status().is_server_error();
+    if refused {
+        kept = kept.or_else(|| slot.take());
+    }
+    if let Some(exchange) = kept {
+        log(exchange, response.status());
+    }
+    complete(response, &server, open)
+}
+
+/// The header that names a session.
+const SESSION_ID: &str = "mcp-session-id";
+
+/// Host, origin and body have been checked before.
+fn config(exchange: &Exchange) -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_sse_keep_alive(Some(exchange.server.keep_alive))
+        .with_json_response(true)
+        .with_max_request_body_bytes(exchange.max_body_bytes())
+}
+
+fn log(mut exchange: Exchange, status: StatusCode) {
+    let kind = match status {
+        StatusCode::NOT_FOUND => Some(ErrorKind::TaskNotFound),
+        _ if status.is_server_error() => Some(ErrorKind::Unavailable),
+        _ if status.is_client_error() => Some(ErrorKind::InvalidRequest),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        exchange.log_entry.set_error(&Error::new(kind, "refused by the MCP library"));
+    }
+    exchange.log_entry.finish_without_dialect(NAME);
+}
+
+/// Streams end when the server shuts down, and keep their session in use until then.
+fn complete(
+    response: http::Response<BoxBody<Bytes, Infallible>>,
+    server: &ServerState,
+    open: Option<OpenSession>,
+) -> Response {
+    const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+    if response.headers().get(header::CONTENT_TYPE) != Some(&EVENTS) {
+        return response.map(Body::new);
+    }
+    let ready = server.ready.clone();
+    response.map(|body| {
+        let closing = Box::pin(async move { ready.closing().await });
+        let pieces = BodyDataStream::new(body).take_until(closing);
+        Body::from_stream(pieces.inspect(move |_| {
+            // Owned by the stream.
+            let _ = &open;
+        }))
+    })
+}
+
+/// Serves all agents over a pair of byte streams, until the peer closes its side or `stop` is cancelled. The caller is
+/// whoever holds the other end.
+pub(crate) async fn serve(
+    server: Arc<ServerState>,
+    host: HeaderValue,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+    stop: CancellationToken,
+) -> Result<(), McpError> {
+    let changes = server.engine.catalog().changes();
+    let handler = SkillServer::new(Source::Local { server, host }, changes);
+    let served = tokio::select! {
+        served = serve_server(handler, (input, output)) => served,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let running = match served {
+        Ok(running) => running,
+        // A peer that leaves without a word has nothing to be told.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(McpError(error.to_string())),
+    };
+    let cancel = running.cancellation_token();
+    let mut waiting = std::pin::pin!(running.waiting());
+    tokio::select! {
+        _ = &mut waiting => {}
+        () = stop.cancelled() => {
+            cancel.cancel();
+            let _ = waiting.await;
+        }
+    }
+    Ok(())
+}
