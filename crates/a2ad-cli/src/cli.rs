@@ -13,6 +13,7 @@ mod credentials;
 mod directory;
 mod duration;
 mod failure;
+mod mcp;
 mod named_value;
 mod outcome;
 mod output;
@@ -85,6 +86,9 @@ enum Command {
     /// Run one skill without a server and print the result.
     #[command(after_help = EXIT_CODES)]
     Try(try_skill::TryFlags),
+    /// Offer all agents as tools to an MCP client that starts this program.
+    #[command(after_help = MCP_HELP)]
+    Mcp(mcp::McpFlags),
     /// Copy a store to a new file, beside the server that uses it.
     Backup(backup::BackupFlags),
     /// Create a store from a backup.
@@ -118,6 +122,13 @@ enum Command {
     #[command(subcommand, after_help = EXIT_CODES)]
     Tasks(tasks::TasksCommand),
 }
+
+/// How an MCP client starts this program.
+const MCP_HELP: &str = "\
+MCP clients start a program that speaks MCP on standard input and output, for example:
+  {\"mcpServers\": {\"a2ad\": {\"command\": \"a2ad\", \"args\": [\"mcp\"]}}}
+A tool is named AGENT__SKILL. A running server offers the same to MCP clients over HTTP at /mcp (the default
+agent) and /a2a/AGENT/mcp.";
 
 /// Where shells look for completion scripts.
 const COMPLETION_HELP: &str = "\
@@ -172,6 +183,7 @@ pub fn run() -> ExitCode {
         Some(Command::Check(flags)) => check(&flags).map_err(Failure::from),
         Some(Command::Add(flags)) => add::run(flags),
         Some(Command::Try(flags)) => try_skill::run(flags),
+        Some(Command::Mcp(flags)) => mcp::run(&flags),
         Some(Command::Backup(flags)) => backup::run_backup(&flags).map_err(Failure::from),
         Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),

@@ -40,6 +40,8 @@ mod port_holder;
 mod probe;
 mod serve;
 pub mod server;
+#[cfg(feature = "mcp")]
+mod stdio;
 pub mod testing;
 
 /// Not part of the API, and may change with any version: what the program in `crates/a2ad-cli` shares with
@@ -47,6 +49,8 @@ pub mod testing;
 /// and it probes ports to explain failed calls.
 #[doc(hidden)]
 pub mod internal {
+    #[cfg(feature = "mcp")]
+    pub use crate::stdio::{StdioError, serve_stdio};
     pub use crate::{
         explain::syntax::json_syntax_error,
         local::LocalServer,

@@ -157,7 +157,10 @@ pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), Serv
 }
 
 /// Puts each new catalog into use.
-async fn replace_catalog(current: &CurrentCatalog, catalogs: Option<mpsc::Receiver<Catalog>>) -> Infallible {
+pub(crate) async fn replace_catalog(
+    current: &CurrentCatalog,
+    catalogs: Option<mpsc::Receiver<Catalog>>,
+) -> Infallible {
     if let Some(mut catalogs) = catalogs {
         while let Some(catalog) = catalogs.recv().await {
             current.swap(catalog);
@@ -312,7 +315,7 @@ impl Signals {
     }
 
     /// Resolves when either arrives.
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         match &mut self.0 {
             Some([terminate, interrupt]) => tokio::select! {
                 _ = terminate.recv() => {}

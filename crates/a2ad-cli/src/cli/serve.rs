@@ -83,7 +83,7 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
 }
 
 /// The settings of the server that this configuration describes.
-fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
+pub(super) fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
     Settings {
         config: file,
         listen: config.server.listen,

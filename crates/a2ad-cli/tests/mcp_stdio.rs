@@ -1,0 +1,264 @@
+//! `a2ad mcp`: MCP on standard input and output, of a configuration file and of a server.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+#![allow(clippy::disallowed_types, reason = "the messages of MCP are compared as trees")]
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use testkit::{
+    http1,
+    process::{self, Server},
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout},
+};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+const CONFIG: &str = r#"
+[server]
+default_agent = "one"
+[skills]
+echo = { builtin = "echo" }
+approver = { builtin = "approver" }
+[skills.sum]
+description = "Adds"
+command = { argv = ["python3", "-c", "import json, sys; n = json.load(sys.stdin); print(json.dumps({'sum': n['a'] + n['b']}))"] }
+input_schema = { type = "object", properties = { a = { type = "number" }, b = { type = "number" } }, required = ["a", "b"] }
+[agents]
+one = { skills = ["echo", "sum"] }
+two = { skills = ["approver"] }
+"#;
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
+}
+
+/// A running `a2ad mcp`, after the handshake.
+struct Session {
+    child: Child,
+    input: Option<ChildStdin>,
+    /// Every line of standard output is a message.
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Session {
+    async fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+        command.current_dir(folder).arg("mcp").args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut session = Self { input: child.stdin.take(), output, child };
+        let params = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"elicitation": {}},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        session.request(0, "initialize", params).await;
+        session.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        session
+    }
+
+    async fn send(&mut self, message: Value) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = within(self.output.next_line()).await.unwrap().expect("there is another message");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line}"))
+    }
+
+    async fn request(&mut self, id: u32, method: &str, params: Value) -> Value {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        let response = self.next().await;
+        assert_eq!(response["id"], id, "{response}");
+        assert!(response["error"].is_null(), "{response}");
+        response["result"].clone()
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request(1, "tools/call", json!({"name": tool, "arguments": arguments})).await
+    }
+
+    async fn tools(&mut self) -> Vec<String> {
+        let listed = self.request(2, "tools/list", json!({})).await;
+        let tools = listed["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The exit code after the end of its input.
+    async fn end(mut self) -> Option<i32> {
+        self.input = None;
+        assert_eq!(within(self.output.next_line()).await.unwrap(), None);
+        within(self.child.wait()).await.unwrap().code()
+    }
+}
+
+async fn check_calls(session: &mut Session) {
+    assert_eq!(session.tools().await, ["one__echo", "one__sum", "two__approver", "two__approver-auth"]);
+    let result = session.call("one__echo", json!({"message": "hi"})).await;
+    assert_eq!(result["content"], json!([{"type": "text", "text": "hi"}]));
+    let result = session.call("one__sum", json!({"a": 1, "b": 41})).await;
+    assert_eq!(result["structuredContent"], json!({"sum": 42}));
+    let result = session.call("one__sum", json!({"a": 1})).await;
+    assert!(
+        result["isError"] == true && result["content"][0]["text"].as_str().unwrap().contains('b'),
+        "{result}"
+    );
+    // A question is asked while the call is open.
+    let call = json!({"name": "two__approver", "arguments": {"message": "jump"}});
+    session.send(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call})).await;
+    let question = session.next().await;
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({"action": "accept", "content": {"answer": "approve"}});
+    session.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).await;
+    assert_eq!(session.next().await["result"]["content"][0]["text"], "Approved: jump");
+    let listed = session.request(4, "resources/list", json!({})).await;
+    assert_eq!(listed["resources"][1]["uri"], "a2a://agents/two/card");
+}
+
+async fn serve(folder: &Path) -> Server {
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(["serve", "--listen", "127.0.0.1:0"]);
+    Server::start_command(command).await.unwrap()
+}
+
+#[tokio::test]
+async fn agents_of_a_file_are_tools_without_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let mut session = Session::start(folder.path(), &[]).await;
+    check_calls(&mut session).await;
+    assert_eq!(session.end().await, Some(0));
+    // No store is left beside the file.
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["a2ad.toml"]);
+}
+
+#[tokio::test]
+async fn agents_of_a_server_are_tools() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(elsewhere.path(), &["--url", &server.url()]).await;
+    check_calls(&mut session).await;
+    assert_eq!(session.end().await, Some(0));
+    assert!(server.log().contains(r#""state":"input-required""#), "the server has run the calls");
+}
+
+#[tokio::test]
+async fn server_that_runs_with_the_configuration_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(folder.path(), &[]).await;
+    session.call("one__echo", json!({"message": "hi"})).await;
+    assert_eq!(session.end().await, Some(0));
+    assert!(server.log().contains(r#""method":"SendStreamingMessage""#), "{}", server.log());
+}
+
+#[tokio::test]
+async fn cancelled_call_is_cancelled_at_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(folder.path(), &[]).await;
+    let call = json!({"name": "one__echo", "arguments": {"message": "hold"}});
+    session.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call})).await;
+    let client = client::Client::connect(&format!("{}/a2a/one", server.url())).unwrap();
+    let states = async || {
+        let listed = client.list_tasks(protocol::ListTasks::default()).await.unwrap();
+        listed.tasks.iter().map(|task| task.status.state).collect::<Vec<_>>()
+    };
+    let until = async |state| {
+        within(async {
+            while states().await != [state] {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+    };
+    until(protocol::TaskState::Working).await;
+    let cancelled = json!({"requestId": 7});
+    session.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})).await;
+    until(protocol::TaskState::Canceled).await;
+    assert_eq!(session.end().await, Some(0));
+}
+
+#[tokio::test]
+async fn call_over_http_has_one_log_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "echo", "arguments": {"message": "secret"}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }});
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    let body = body.to_string();
+    let response =
+        http1::request(server.address, "POST", "/a2a/one/mcp", &headers, body.as_bytes()).await.unwrap();
+    let result = response.json().unwrap()["result"].clone();
+    server.wait_for_log("tools/call").await.unwrap();
+    let log = server.log();
+    let lines: Vec<Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["target"] == "a2ad::call")
+        .collect();
+    let [line] = lines.as_slice() else { panic!("{log}") };
+    for (name, value) in
+        [("binding", "MCP"), ("method", "tools/call"), ("agent", "one"), ("state", "completed")]
+    {
+        assert_eq!(line[name], value, "{line}");
+    }
+    assert_eq!(line["task_id"], result["_meta"]["a2ad/taskId"]);
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[tokio::test]
+async fn signal_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let mut session = Session::start(folder.path(), &[]).await;
+    session.tools().await;
+    let id = Pid::from_raw(session.child.id().unwrap().try_into().unwrap()).unwrap();
+    kill_process(id, Signal::TERM).unwrap();
+    assert_eq!(within(session.child.wait()).await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn errors_are_on_stderr_and_stdout_stays_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code, expected) in [
+        (&["mcp", "--url", "http://127.0.0.1:9"][..], 1, "cannot connect"),
+        (&["mcp", "--url", "a b"], 2, "--url"),
+        (&["mcp", "--config", "missing.toml"], 2, "missing.toml"),
+        (&["mcp", "--config", "a2ad.toml", "--url", "http://127.0.0.1:9"], 2, "cannot be used with"),
+    ] {
+        let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+        command.current_dir(folder.path()).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let status = within(child.wait()).await.unwrap();
+        let (mut out, mut err) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut out).await.unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
+        assert_eq!((status.code(), out.as_str()), (Some(code), ""), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
+    }
+}
