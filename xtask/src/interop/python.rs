@@ -17,7 +17,8 @@ pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
     Ok(pytest(&python, tests))
 }
 
-fn pytest(python: &Path, tests: &Path) -> Command {
+/// The command that runs pytest on a folder of tests.
+pub(super) fn pytest(python: &Path, tests: &Path) -> Command {
     let mut command = Command::new(python);
     command.current_dir(tests).args(["-m", "pytest"]).env("PYTHONDONTWRITEBYTECODE", "1");
     command
