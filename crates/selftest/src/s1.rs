@@ -4,6 +4,7 @@ mod agent_list;
 mod behaviours;
 mod card;
 mod errors;
+mod mcp;
 mod methods;
 mod model;
 mod sample;
@@ -177,7 +178,7 @@ const ITEMS: &[Item] = &[
     not_yet(76, "members of a webhook's authentication that the schema does not name are preserved", Push),
     wire!(77, "unknown parameters are ignored, and acceptedOutputModes is honoured", methods::output_modes),
     // MCP.
-    not_yet(78, "agents are MCP resources", Tools),
+    wire!(78, "agents are MCP resources, each with its card", mcp::resources),
     not_yet(79, "tools over MCP and agents over A2A work side by side", Tools),
     // The currency sample.
     wire!(80, "the currency sample's configuration file serves POST / on port 10000", sample::port),
