@@ -64,6 +64,14 @@ const ENDPOINTS: &[Endpoint] = &[
             Box::pin(run(at, "/a2a/main", skill, args))
         })
     },
+    Endpoint {
+        origin: Some("mcp"),
+        ..a2a("/mcp", ["MCP", "mcp"], |at, skill, args| Box::pin(mcp(at, "", skill, args)))
+    },
+    Endpoint {
+        origin: Some("mcp"),
+        ..a2a("/a2a/main/mcp", ["MCP", "mcp"], |at, skill, args| Box::pin(mcp(at, "/a2a/main", skill, args)))
+    },
 ];
 
 const fn a2a(
@@ -280,6 +288,39 @@ async fn run(server: &Server, base: &str, skill: &str, arguments: &str) -> Outco
         }
         _ => vec![json!({"text": text})],
     };
+    Outcome { task, state, parts }
+}
+
+/// A tool of MCP in its newest revision. Data is text there too.
+async fn mcp(server: &Server, base: &str, skill: &str, arguments: &str) -> Outcome {
+    const REVISION: &str = "2026-07-28";
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = format!(r#"{{"name":"{skill}","arguments":{arguments},"_meta":{meta}}}"#);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    let headers = [
+        JSON,
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", REVISION),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", skill),
+    ];
+    let response = request(server, "POST", &format!("{base}/mcp"), &headers, &body).await;
+    let result: Value = serde_json::from_str(&result_of(&response)).unwrap();
+    let task = result["_meta"]["a2ad/taskId"].as_str().unwrap().to_owned();
+    let state = get(server, &format!("/tasks/{task}")).await["status"]["state"].clone();
+    let state = state.as_str().unwrap().trim_start_matches("TASK_STATE_").to_lowercase();
+    assert_eq!(result["isError"], state != "completed", "{result}");
+    let part = |block: &Value| match serde_json::from_str::<Value>(block["text"].as_str().unwrap()) {
+        Ok(data) => json!({"data": data}),
+        Err(_) => json!({"text": block["text"]}),
+    };
+    let parts: Vec<Value> = result["content"].as_array().unwrap().iter().map(part).collect();
+    let data = parts.iter().find_map(|part| part.get("data"));
+    assert_eq!(result.get("structuredContent"), data, "{result}");
     Outcome { task, state, parts }
 }
 
