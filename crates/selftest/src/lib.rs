@@ -24,6 +24,7 @@ mod http;
 mod item;
 mod json;
 mod loopback;
+mod mcp;
 mod program;
 mod report;
 mod s0;

@@ -1,5 +1,6 @@
 //! S0: the profile `fold` (fold.run). The draft of the protocol, with skills that are called with bare JSON arguments.
 
+mod endpoints;
 mod function_stream;
 mod tools;
 
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use super::{
     CheckError, CheckResult,
-    Feature::{Guardrails, Orchestration, TenantsAndCards, Tools},
+    Feature::{Guardrails, Orchestration, TenantsAndCards},
     Group, Item,
     fixture::Fixture,
     json::{MemberOrder, ValueChecks as _, is_exactly, parse},
@@ -86,8 +87,12 @@ const ITEMS: &[Item] = &[
     not_yet(41, "guardrails check the output", Guardrails),
     not_yet(42, "a blocked request is an error and does not run the skill", Guardrails),
     not_yet(43, "guardrails support every kind of check, target and action", Guardrails),
-    not_yet(44, "one function can be called over MCP, A2A and plain HTTP", Tools),
-    not_yet(45, "the three protocols give the same result and write the same audit log", Tools),
+    wire!(44, "one function can be called over MCP, A2A and plain HTTP", endpoints::one_function),
+    wire!(
+        45,
+        "the three protocols give the same result, and a task that names its endpoint",
+        endpoints::same_result_and_trail
+    ),
     wire!(46, "a function's stream is forwarded without buffering", function_stream::forwarded_unbuffered),
 ];
 
