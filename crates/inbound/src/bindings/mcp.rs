@@ -14,7 +14,7 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use protocol::{
-    Dialect, Error, ErrorKind,
+    Dialect, Error, ErrorKind, Json,
     error::excerpt,
     json::{
         Raw,
@@ -86,6 +86,10 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
 fn method_of(body: &[u8]) -> Result<(&'static str, Handling), Error> {
     let document = Raw::parse(body)
         .map_err(|fault| Error::new(ErrorKind::Parse, format!("the body is not JSON: {fault}")))?;
+    // The library makes a tree of the whole message, which takes far more memory than its text.
+    Json::from_raw(document).map_err(|problem| {
+        Error::new(ErrorKind::InvalidRequest, format!("the message is too large: expected {problem}"))
+    })?;
     let message = Node::new(document, &Path::Root).object().map_err(|_| {
         Error::new(ErrorKind::InvalidRequest, "the body is not one message: expected an object")
     })?;

@@ -93,6 +93,8 @@ async fn follow(
             item = stream.next() => Some(item.map_err(to_caller_error)?),
         };
         let frames = match (item, &task) {
+            // The connection ends with the server; the task goes on after the restart.
+            (None, Some(_)) if !exchange.server.ready.is_ready() => return Err(draining(task.as_ref())),
             (None, Some(id)) => {
                 cancel(exchange, id.clone()).await;
                 let outcome = Outcome::Failed(vec![Part::text("the call was cancelled")]);

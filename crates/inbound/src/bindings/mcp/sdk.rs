@@ -12,9 +12,10 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
+use engine::Reservation;
 use futures_util::StreamExt as _;
 use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::{BodyDataStream, Full, combinators::BoxBody};
+use http_body_util::{BodyDataStream, BodyExt as _, Full, combinators::BoxBody};
 use protocol::{Error, ErrorKind};
 use rmcp::{
     serve_server,
@@ -45,17 +46,19 @@ impl Drop for McpEndpoint {
 #[error("the MCP connection could not be established: {0}")]
 pub struct McpError(String);
 
-/// A request on its way through the library to the handler, which takes the exchange.
+/// A request on its way through the library to the handler, which takes its content.
 #[derive(Clone)]
 struct HttpRequest {
-    exchange: Arc<Mutex<Option<Exchange>>>,
-    /// The arguments of a call are read from it: a tree of the library loses digits of numbers.
-    body: Bytes,
+    content: Arc<Mutex<Option<(Exchange, Bytes)>>>,
+    /// The session is in use until the handler has ended, also if the client has disconnected.
+    _open: Option<Arc<OpenSession>>,
 }
 
 impl HttpRequest {
-    fn take(&self) -> Option<Exchange> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// The exchange and the body. The arguments of a call are read from that: a tree of the library loses digits of
+    /// numbers.
+    fn take(&self) -> Option<(Exchange, Bytes)> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -63,7 +66,8 @@ impl HttpRequest {
 pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes) -> Response {
     let server = Arc::clone(&exchange.server);
     let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope());
-    let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id));
+    let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id)).map(Arc::new);
+    let memory = Arc::clone(&exchange.memory);
     let service = {
         let changes = server.engine.catalog().changes();
         let handler = move || Ok(SkillServer::new(Source::Http, changes.clone()));
@@ -74,11 +78,11 @@ pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes)
     *request.uri_mut() = exchange.head.uri.clone();
     *request.headers_mut() = exchange.head.headers.clone();
     let mut kept = None;
-    let slot = HttpRequest { exchange: Arc::default(), body };
+    let slot = HttpRequest { content: Arc::default(), _open: open.clone() };
     match handling {
         Handling::Library => kept = Some(exchange),
         Handling::Exchange => {
-            *slot.exchange.lock().unwrap_or_else(PoisonError::into_inner) = Some(exchange);
+            *slot.content.lock().unwrap_or_else(PoisonError::into_inner) = Some((exchange, body));
             request.extensions_mut().insert(slot.clone());
         }
     }
@@ -86,12 +90,16 @@ pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes)
     // A request that the library has refused did not reach its handler.
     let refused = response.status().is_client_error() || response.status().is_server_error();
     if refused {
-        kept = kept.or_else(|| slot.take());
+        kept = kept.or_else(|| slot.take().map(|(exchange, _)| exchange));
     }
     if let Some(exchange) = kept {
+        if response.status().is_server_error() {
+            let text = "the session cannot be used or begun; try again later";
+            return super::refuse(exchange, &Error::new(ErrorKind::Unavailable, text));
+        }
         log(exchange, response.status());
     }
-    complete(response, &server, open)
+    complete(response, &server, handling, Held { _open: open, _memory: memory })
 }
 
 /// The header that names a session.
@@ -119,23 +127,37 @@ fn log(mut exchange: Exchange, status: StatusCode) {
     exchange.log_entry.finish_without_dialect(NAME);
 }
 
-/// Streams end when the server shuts down, and keep their session in use until then.
+/// What a response keeps until its last byte has left: its session in use, and the memory that is reserved for it.
+struct Held {
+    _open: Option<Arc<OpenSession>>,
+    _memory: Arc<Reservation>,
+}
+
+/// Streams that only wait for notices end when the server shuts down. The stream of a call ends with its result, which
+/// then says that the server shuts down; without its body the library would cancel the call.
 fn complete(
     response: http::Response<BoxBody<Bytes, Infallible>>,
     server: &ServerState,
-    open: Option<OpenSession>,
+    handling: Handling,
+    held: Held,
 ) -> Response {
     const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-    if response.headers().get(header::CONTENT_TYPE) != Some(&EVENTS) {
-        return response.map(Body::new);
+    let is_stream = response.headers().get(header::CONTENT_TYPE) == Some(&EVENTS);
+    if !is_stream || handling == Handling::Exchange {
+        return response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                // Owned by the body.
+                let _ = &held;
+                frame
+            }))
+        });
     }
     let ready = server.ready.clone();
     response.map(|body| {
         let closing = Box::pin(async move { ready.closing().await });
         let pieces = BodyDataStream::new(body).take_until(closing);
         Body::from_stream(pieces.inspect(move |_| {
-            // Owned by the stream.
-            let _ = &open;
+            let _ = &held;
         }))
     })
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use engine::RegisteredAgent;
 use protocol::{
     Json,
@@ -19,6 +20,10 @@ use crate::{bindings::skill_call::Input, exchange::Exchange};
 
 /// Tools on one page of a list.
 const PAGE: usize = 1_000;
+
+/// The longest name of a tool, and of an agent in it.
+const MAX_NAME: usize = 128;
+const MAX_AGENT_NAME: usize = 64;
 
 /// Between the id of an agent and that of its skill.
 const SEPARATOR: &str = "__";
@@ -46,7 +51,15 @@ pub(super) struct Target {
     pub(super) agent: String,
     /// `None` for an agent without skills.
     pub(super) skill: Option<String>,
+    pub(super) output: Output,
     form: InputForm,
+}
+
+/// Whether a tool has an output schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Described,
+    Any,
 }
 
 /// How the arguments of a tool become those of its skill.
@@ -84,17 +97,18 @@ pub(super) fn find(exchange: &Exchange, offer: Offer, name: &str) -> Option<Targ
     match offer {
         Offer::Agent => {
             let agent = exchange.endpoint.registered()?;
-            target(exchange, agent, Some(name)).or_else(|| {
-                let is_agent = name == plain(&agent.info().id);
+            target(exchange, agent, Some((name, MAX_NAME))).or_else(|| {
+                let is_agent = name == agent_name(agent);
                 if is_agent { target(exchange, agent, None) } else { None }
             })
         }
         Offer::AllAgents => agents(exchange, offer).find_map(|agent| {
-            let rest = name.strip_prefix(plain(&agent.info().id).as_str())?;
+            let own = agent_name(agent);
+            let rest = name.strip_prefix(own.as_str())?;
             if rest.is_empty() {
                 return target(exchange, agent, None);
             }
-            target(exchange, agent, Some(rest.strip_prefix(SEPARATOR)?))
+            target(exchange, agent, Some((rest.strip_prefix(SEPARATOR)?, left_for_skill(&own))))
         }),
     }
 }
@@ -140,14 +154,15 @@ fn skills<'a>(
     without_skills.into_iter().chain(offered.map(Some))
 }
 
-fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<&str>) -> Option<Target> {
+/// What a name within an agent stands for, which was made with this maximum length; `None` is the agent itself.
+fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<(&str, usize)>) -> Option<Target> {
     let skill = match name {
-        Some(name) => {
+        Some((name, max)) => {
             let caller = exchange.scope_with(agent);
             // By id where that is a valid name, which is nearly always.
-            let by_id = agent.skill_for(name, &caller).filter(|skill| plain(&skill.id) == name);
-            let skill =
-                by_id.or_else(|| skills(exchange, agent).flatten().find(|skill| plain(&skill.id) == name));
+            let by_id = agent.skill_for(name, &caller).filter(|skill| plain(&skill.id, max) == name);
+            let skill = by_id
+                .or_else(|| skills(exchange, agent).flatten().find(|skill| plain(&skill.id, max) == name));
             Some(skill?)
         }
         None => {
@@ -161,6 +176,10 @@ fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<&str>) -> O
     Some(Target {
         agent: agent.info().id.clone(),
         skill: skill.map(|skill| skill.id.clone()),
+        output: match skill.and_then(|skill| output_schema(agent, skill)) {
+            Some(_) => Output::Described,
+            None => Output::Any,
+        },
         form: schema.map_or(InputForm::Message, form),
     })
 }
@@ -168,23 +187,26 @@ fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<&str>) -> O
 fn tool(offer: Offer, agent: &RegisteredAgent, skill: Option<&AgentSkill>) -> Tool {
     let info = agent.info();
     let name = match (offer, skill) {
-        (_, None) => plain(&info.id),
-        (Offer::Agent, Some(skill)) => plain(&skill.id),
-        (Offer::AllAgents, Some(skill)) => format!("{}{SEPARATOR}{}", plain(&info.id), plain(&skill.id)),
+        (_, None) => agent_name(agent),
+        (Offer::Agent, Some(skill)) => plain(&skill.id, MAX_NAME),
+        (Offer::AllAgents, Some(skill)) => {
+            let own = agent_name(agent);
+            let skill = plain(&skill.id, left_for_skill(&own));
+            own + SEPARATOR + &skill
+        }
     };
     let (title, description) = match skill {
         Some(skill) => (&skill.name, &skill.description),
         None => (&info.name, &info.description),
     };
-    let schemas = skill.and_then(|skill| agent.skill_schemas(&skill.id));
     let input = skill.and_then(|skill| input_schema(agent, skill));
-    let output = schemas.and_then(|schemas| schemas.output.clone());
+    let output = skill.and_then(|skill| output_schema(agent, skill));
     Tool {
         name,
         title: title.clone(),
         description: description.clone(),
         input_schema: input.map_or_else(message_schema, object_schema),
-        output_schema: output.filter(|schema| types(schema).is_some_and(|types| types == ["object"])),
+        output_schema: output.cloned(),
     }
 }
 
@@ -192,12 +214,31 @@ fn input_schema<'a>(agent: &'a RegisteredAgent, skill: &AgentSkill) -> Option<&'
     agent.skill_schemas(&skill.id)?.input.as_ref()
 }
 
-/// A name that every client accepts.
-fn plain(id: &str) -> String {
-    let character = |character: char| {
-        if character.is_ascii_alphanumeric() || "_-.".contains(character) { character } else { '_' }
-    };
-    id.chars().take(128).map(character).collect()
+/// The output schema of a skill, if it is one of objects: others cannot be structured content.
+fn output_schema<'a>(agent: &'a RegisteredAgent, skill: &AgentSkill) -> Option<&'a Json> {
+    let schema = agent.skill_schemas(&skill.id)?.output.as_ref()?;
+    Some(schema).filter(|schema| types(schema).is_some_and(|types| types == ["object"]))
+}
+
+fn agent_name(agent: &RegisteredAgent) -> String {
+    plain(&agent.info().id, MAX_AGENT_NAME)
+}
+
+/// How long the name of a skill may be after that of its agent.
+fn left_for_skill(agent: &str) -> usize {
+    MAX_NAME - agent.len() - SEPARATOR.len()
+}
+
+/// A name that every client accepts: an id that is none is changed, and its hash keeps it apart from others.
+fn plain(id: &str, max: usize) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
+    if id.len() <= max && id.chars().all(is_plain) {
+        return id.to_owned();
+    }
+    let hash = digest(&SHA256, id.as_bytes());
+    let suffix: String = hash.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let kept = id.chars().map(|character| if is_plain(character) { character } else { '_' });
+    kept.take(max - suffix.len() - 1).chain(['_']).chain(suffix.chars()).collect()
 }
 
 fn form(schema: &Json) -> InputForm {
@@ -273,7 +314,7 @@ mod tests {
     #[test]
     fn arguments_are_unpacked_as_the_schema_says() {
         let input = |form, arguments: &str| {
-            let target = Target { agent: "a".into(), skill: None, form };
+            let target = Target { agent: "a".into(), skill: None, output: Output::Any, form };
             match target.input(Json::parse(arguments).unwrap()) {
                 Input::Text(text) => format!("text {text}"),
                 Input::Arguments(json) => json.as_str().to_owned(),
@@ -289,8 +330,11 @@ mod tests {
 
     #[test]
     fn names_have_only_characters_that_clients_accept() {
-        assert_eq!(plain("convert"), "convert");
-        assert_eq!(plain("mcp:clock/now é"), "mcp_clock_now__");
-        assert_eq!(plain(&"x".repeat(200)).len(), 128);
+        assert_eq!(plain("convert", MAX_NAME), "convert");
+        let names = ["now é", "now!é", "now__"].map(|id| plain(id, MAX_NAME));
+        assert!(names[0].starts_with("now___") && names[0] != names[1], "{names:?}");
+        assert_eq!(names[2], "now__");
+        let [one, other] = ["x", "y"].map(|end| plain(&("x".repeat(200) + end), MAX_NAME));
+        assert!(one.len() == MAX_NAME && other.len() == MAX_NAME && one != other, "{one} {other}");
     }
 }

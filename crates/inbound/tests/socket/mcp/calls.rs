@@ -188,6 +188,14 @@ async fn bad_requests_get_clear_errors() {
         assert_eq!(answer.response().await["error"]["code"], code, "{body}");
     }
     assert_eq!(client.send("POST", &[], br#"{"jsonrpc":"2.0"}"#).await.status, 415);
+    // A tree of many small values takes far more memory than their text.
+    let wide = Setup::default().open().await;
+    let many =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":[{}0]}}}}"#, "0,".repeat(20_000));
+    let mut answer = Client::newest(&wide, "/mcp").send("POST", &[], many.as_bytes()).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.response().await["error"]["message"].as_str().unwrap().contains("10000 nodes"));
+    wide.released().await;
     let large =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(2_000));
     let mut answer = client.send("POST", &[], large.as_bytes()).await;

@@ -28,6 +28,29 @@ async fn clients_hear_about_a_new_catalog() {
     assert_eq!(listed["tools"][0]["name"], "currency");
 }
 
+/// The task goes on after the restart, so the end of the server is not a cancelled call.
+#[tokio::test]
+async fn shutdown_answers_a_call_and_keeps_its_task() {
+    let server = Server::open().await;
+    let client = Client::newest(&server, "/a2a/slow-writer/mcp");
+    let params = json!({
+        "name": "slow-writer",
+        "arguments": {"message": "sea sections=3 delay=20s"},
+        "_meta": {"progressToken": "p"},
+    });
+    let mut call = client.start(1, "tools/call", params).await;
+    assert_eq!(call.next().await.unwrap()["method"], "notifications/progress");
+    server.ready.set_not_ready();
+    server.engine.drain(std::time::Duration::ZERO).await;
+    server.ready.close();
+    let result = call.response().await;
+    assert!(super::text(&result["result"]).contains("shutting down"), "{result}");
+    drop(call);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}).to_string();
+    let listed = server.post_v1("/a2a/slow-writer", &list).await.body;
+    assert!(!listed.contains("CANCELED") && listed.contains("TASK_STATE_"), "{listed}");
+}
+
 #[tokio::test]
 async fn streams_end_when_the_server_shuts_down() {
     let server = Server::open().await;

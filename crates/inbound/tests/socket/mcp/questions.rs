@@ -89,5 +89,6 @@ async fn client_that_cannot_be_asked_reads_the_question() {
         // Credentials are never asked for in a form.
         let asked = client.call("approver-auth", json!({"message": "jump"})).await;
         assert!(asked["isError"] == true && text(&asked).contains("Please authenticate"), "{asked}");
+        assert!(text(&asked).contains("never in the arguments"), "{asked}");
     }
 }

@@ -6,7 +6,10 @@ use rmcp::model::{
     CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, Resource, ResourceContents,
 };
 
-use crate::bindings::mcp::{cards::CardResource, tools};
+use crate::bindings::mcp::{
+    cards::CardResource,
+    tools::{self, Output},
+};
 
 /// The member of a result's metadata that names its task.
 const TASK: &str = "a2ad/taskId";
@@ -40,13 +43,19 @@ pub(super) fn contents(uri: String, card: String) -> ResourceContents {
     ResourceContents::text(card, uri).with_mime_type(JSON)
 }
 
-/// A result. A single JSON object in it is also the structured content; its text has every digit.
-pub(super) fn done(task: Option<&TaskId>, parts: &[Part]) -> CallToolResult {
-    let mut result = CallToolResult::success(blocks(parts));
-    let objects: Vec<&str> = parts.iter().filter_map(json_object).collect();
-    if let [object] = objects.as_slice() {
-        result.structured_content = serde_json::from_str(object).ok();
+/// A result. The first JSON object in it, which is the one that an output schema describes, is also the structured
+/// content; its text has every digit.
+pub(super) fn done(task: Option<&TaskId>, parts: &[Part], output: Output) -> CallToolResult {
+    let structured = parts.iter().find_map(json_object).and_then(|object| serde_json::from_str(object).ok());
+    if structured.is_none() && output == Output::Described {
+        // Clients reject a result without it.
+        let mut shown =
+            vec![Part::text("the result has no JSON object, although the tool has an output schema:")];
+        shown.extend_from_slice(parts);
+        return failed(task, &shown);
     }
+    let mut result = CallToolResult::success(blocks(parts));
+    result.structured_content = structured;
     result.with_meta(task.map(meta))
 }
 

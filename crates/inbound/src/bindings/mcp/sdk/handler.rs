@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, header, request::Parts};
 use protocol::{
     Error, ErrorKind, Json, Part, SendMessage, TaskId, Violation,
@@ -39,7 +40,7 @@ use crate::{
             NAME,
             call::{self, Ended, Outcome, Progress},
             cards,
-            tools::{self, Offer},
+            tools::{self, Offer, Output},
         },
         skill_call::{self, Input},
     },
@@ -88,15 +89,13 @@ impl SkillServer {
     }
 
     /// The exchange of a request, and its body if there is one.
-    fn exchange(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(Exchange, Option<HttpRequest>), ErrorData> {
+    fn exchange(&self, context: &RequestContext<RoleServer>) -> Result<(Exchange, Option<Bytes>), ErrorData> {
         match &self.source {
             Source::Http => {
                 let request = context.extensions.get::<Parts>().and_then(|head| head.extensions.get());
                 let request: &HttpRequest = request.ok_or_else(without_exchange)?;
-                Ok((request.take().ok_or_else(without_exchange)?, Some(request.clone())))
+                let (exchange, body) = request.take().ok_or_else(without_exchange)?;
+                Ok((exchange, Some(body)))
             }
             Source::Local { server, host } => {
                 let mut request = http::Request::new(());
@@ -115,7 +114,7 @@ impl SkillServer {
         &self,
         exchange: &mut Exchange,
         request: CallToolRequestParams,
-        http: Option<&HttpRequest>,
+        body: Option<Bytes>,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(target) = tools::find(exchange, self.offer(), &request.name) else {
@@ -128,18 +127,19 @@ impl SkillServer {
         }
         if let Some(state) = &request.request_state {
             return match question::repeated(state, request.input_responses)? {
-                (_, Answer::Accepted(message)) => self.call(exchange, *message, context).await,
+                (_, Answer::Accepted(message)) => self.call(exchange, *message, target.output, context).await,
                 (task, Answer::Rejected) => Ok(reject(exchange, &task).await.into()),
             };
         }
-        let arguments = match http {
-            Some(http) => arguments_in(&http.body),
+        // The body is not kept while the agent works.
+        let arguments = match body {
+            Some(body) => arguments_in(&body),
             None => written(request.arguments.as_ref()),
         };
         match arguments {
             Ok(arguments) => {
                 let message = message(target.skill.as_deref(), target.input(arguments));
-                self.call(exchange, message, context).await
+                self.call(exchange, message, target.output, context).await
             }
             Err(error) => {
                 exchange.log_entry.set_error(&error);
@@ -153,10 +153,11 @@ impl SkillServer {
         &self,
         exchange: &mut Exchange,
         request: SendMessage,
+        output: Output,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut progress = ProgressSender::new(context);
-        let mut request = request;
+        let (mut request, mut asked) = (request, None);
         for _ in 0..MAX_QUESTIONS {
             let ended = call::send(exchange, request, &context.ct, &mut progress).await;
             let Ended { task, outcome } = match ended {
@@ -164,10 +165,10 @@ impl SkillServer {
                 Err(error) => return Ok(convert::refused(&error).into()),
             };
             let parts = match outcome {
-                Outcome::Done(parts) => return Ok(convert::done(task.as_ref(), &parts).into()),
+                Outcome::Done(parts) => return Ok(convert::done(task.as_ref(), &parts, output).into()),
                 Outcome::Failed(parts) => return Ok(convert::failed(task.as_ref(), &parts).into()),
                 Outcome::AsksForCredentials(parts) => {
-                    let shown = question::without_form(task.as_ref(), &parts);
+                    let shown = question::for_credentials(task.as_ref(), &parts);
                     return Ok(convert::failed(task.as_ref(), &shown).into());
                 }
                 Outcome::Asks(parts) => parts,
@@ -184,7 +185,16 @@ impl SkillServer {
             if sends_again(context) {
                 return Ok(question.input_required().into());
             }
-            request = match ask(context, &question).await? {
+            asked = Some(question.task().clone());
+            let answer = match ask(context, &question).await {
+                Err(problem) => {
+                    let text = format!("the answer cannot be used: {}", problem.message);
+                    let shown = question::without_form(asked.as_ref(), &[Part::text(text)]);
+                    return Ok(convert::failed(asked.as_ref(), &shown).into());
+                }
+                Ok(answer) => answer,
+            };
+            request = match answer {
                 Some(Answer::Accepted(request)) => *request,
                 Some(Answer::Rejected) => return Ok(reject(exchange, question.task()).await.into()),
                 None => {
@@ -193,8 +203,8 @@ impl SkillServer {
                 }
             };
         }
-        let text = "the agent asks again and again; the call was ended";
-        Ok(convert::failed(None, &[Part::text(text)]).into())
+        let shown = question::without_form(asked.as_ref(), &[Part::text("It asks again and again.")]);
+        Ok(convert::failed(asked.as_ref(), &shown).into())
     }
 }
 
@@ -216,10 +226,15 @@ impl ServerHandler for SkillServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (exchange, _) = self.exchange(&context)?;
+        let (mut exchange, _) = self.exchange(&context)?;
         let cursor = request.and_then(|request| request.cursor);
-        let from = cursor.map_or(Ok(0), |cursor| cursor.parse());
-        let from = from.map_err(|_| invalid_params("cursor: it is not from this server"))?;
+        let from: Result<usize, _> = cursor.map_or(Ok(0), |cursor| cursor.parse());
+        let Ok(from) = from else {
+            let text = "cursor: it is not from this server";
+            exchange.log_entry.set_error(&Error::new(ErrorKind::InvalidParams, text));
+            finish(exchange, "tools/list");
+            return Err(invalid_params(text));
+        };
         let (tools, next) = tools::page(&exchange, self.offer(), from);
         finish(exchange, "tools/list");
         let mut result = ListToolsResult::with_all_items(tools.into_iter().map(convert::tool).collect());
@@ -232,8 +247,8 @@ impl ServerHandler for SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (mut exchange, http) = self.exchange(&context)?;
-        let result = self.call_or_answer(&mut exchange, request, http.as_ref(), &context).await;
+        let (mut exchange, body) = self.exchange(&context)?;
+        let result = self.call_or_answer(&mut exchange, request, body, &context).await;
         finish(exchange, "tools/call");
         result
     }
@@ -282,7 +297,8 @@ impl ServerHandler for SkillServer {
     ) -> impl Future<Output = ()> + Send + '_ {
         let mut changes = self.changes.clone();
         let mut notifier = self.notifier.lock().unwrap_or_else(PoisonError::into_inner);
-        notifier.abort_all();
+        // Those of an earlier notification end with the set.
+        *notifier = JoinSet::new();
         notifier.spawn(async move {
             while changes.changed().await.is_ok() {
                 let tools = context.peer.notify_tool_list_changed().await;

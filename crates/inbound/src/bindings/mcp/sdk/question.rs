@@ -100,6 +100,20 @@ pub(super) fn without_form(task: Option<&TaskId>, parts: &[Part]) -> Vec<Part> {
     shown
 }
 
+/// What the agent asks credentials for. They must not become arguments of a tool, which models and logs see.
+pub(super) fn for_credentials(task: Option<&TaskId>, parts: &[Part]) -> Vec<Part> {
+    let mut shown = vec![Part::text("The agent needs credentials before it can go on:")];
+    shown.extend_from_slice(parts);
+    if let Some(task) = task {
+        let text = format!(
+            "Task {task} waits for them. They are given to the agent over A2A by the user, never in the arguments of \
+             a tool."
+        );
+        shown.push(Part::text(text));
+    }
+    shown
+}
+
 /// The task and the answer of a call that is sent again.
 pub(super) fn repeated(
     state: &str,

@@ -5,6 +5,7 @@
 //! sessions during silent calls, so it is off.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -38,14 +39,29 @@ pub(super) struct Sessions {
 
 struct Session {
     owner: Scope,
-    used: Instant,
-    /// Cloned by every open stream.
-    open: Arc<()>,
+    /// When it was last in use. Cloned by everything that uses it.
+    used: Arc<Mutex<Instant>>,
 }
 
-/// Keeps a session in use.
-pub(super) struct OpenSession {
-    _open: Arc<()>,
+impl Session {
+    fn new(owner: Scope) -> Self {
+        Self { owner, used: Arc::new(Mutex::new(Instant::now())) }
+    }
+
+    /// Since when nothing uses it; `None` while something does.
+    fn idle_since(&self) -> Option<Instant> {
+        let is_idle = Arc::strong_count(&self.used) == 1;
+        is_idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Keeps a session in use until it is dropped.
+pub(super) struct OpenSession(Arc<Mutex<Instant>>);
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
 }
 
 impl Default for Sessions {
@@ -70,24 +86,25 @@ impl Sessions {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes sessions that are no longer in use, and the one of this caller that was used longest ago if there are too
-    /// many. An error if all are in use or belong to others.
-    fn make_room(&self, caller: &Scope) -> Result<Vec<SessionId>, SessionError> {
+    /// Removes sessions that have not been used for long, and if there are too many, the one that is idle for longest of
+    /// the caller who has most of them: nobody can take the sessions of all others. An error if all are in use.
+    fn make_room(&self) -> Result<Vec<SessionId>, SessionError> {
         let mut owned = self.lock();
         let now = Instant::now();
-        let is_closed = |session: &Session| Arc::strong_count(&session.open) == 1;
-        let expired = |session: &Session| is_closed(session) && now.duration_since(session.used) > IDLE;
+        let expired =
+            |session: &Session| session.idle_since().is_some_and(|since| now.duration_since(since) > IDLE);
         let mut ended: Vec<SessionId> =
             owned.extract_if(|_, session| expired(session)).map(|(id, _)| id).collect();
         if owned.len() >= MAX_SESSIONS {
-            let oldest = owned
-                .iter()
-                .filter(|(_, session)| session.owner == *caller && is_closed(session))
-                .min_by_key(|(_, session)| session.used)
-                .map(|(id, _)| id.clone())
-                .ok_or(SessionError::TooMany)?;
-            owned.remove(&oldest);
-            ended.push(oldest);
+            let mut counts: HashMap<&Scope, usize> = HashMap::new();
+            owned.values().for_each(|session| *counts.entry(&session.owner).or_default() += 1);
+            let idle = owned.iter().filter_map(|(id, session)| {
+                Some(((Reverse(counts[&session.owner]), session.idle_since()?), id))
+            });
+            let first = idle.min_by_key(|(rank, _)| *rank).map(|(_, id)| id.clone());
+            let first = first.ok_or(SessionError::TooMany)?;
+            owned.remove(&first);
+            ended.push(first);
         }
         Ok(ended)
     }
@@ -117,10 +134,9 @@ impl CallerSessions {
 
     /// Marks the caller's session with this id as in use.
     pub(super) fn open(&self, id: &HeaderValue) -> Option<OpenSession> {
-        let mut owned = self.all.lock();
-        let session = owned.get_mut(id.to_str().ok()?).filter(|session| session.owner == self.caller)?;
-        session.used = Instant::now();
-        Some(OpenSession { _open: Arc::clone(&session.open) })
+        let owned = self.all.lock();
+        let session = owned.get(id.to_str().ok()?).filter(|session| session.owner == self.caller)?;
+        Some(OpenSession(Arc::clone(&session.used)))
     }
 
     fn owns(&self, id: &SessionId) -> bool {
@@ -133,12 +149,11 @@ impl SessionManager for CallerSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        for ended in self.all.make_room(&self.caller)? {
+        for ended in self.all.make_room()? {
             self.all.local.close_session(&ended).await?;
         }
         let (id, transport) = self.all.local.create_session().await?;
-        let session = Session { owner: self.caller.clone(), used: Instant::now(), open: Arc::default() };
-        self.all.lock().insert(id.clone(), session);
+        self.all.lock().insert(id.clone(), Session::new(self.caller.clone()));
         Ok((id, transport))
     }
 
@@ -187,5 +202,27 @@ impl SessionManager for CallerSessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         Ok(self.all.local.resume(id, last_event_id).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_table_gives_up_an_idle_session_of_who_has_most() {
+        let [few, many] = ["few", "many"].map(|tenant| Scope::anonymous(tenant, "agent"));
+        let sessions = Sessions::default();
+        sessions.lock().insert("oldest".into(), Session::new(few));
+        for number in 1..MAX_SESSIONS {
+            sessions.lock().insert(format!("{number}").into(), Session::new(many.clone()));
+        }
+        let view = CallerSessions::new(Arc::new(sessions), many);
+        let in_use = view.open(&HeaderValue::from_static("1")).unwrap();
+        let ended = view.all.make_room().unwrap();
+        assert_eq!(ended.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["2"]);
+        assert!(view.all.make_room().unwrap().is_empty());
+        assert!(view.open(&HeaderValue::from_static("oldest")).is_none(), "it belongs to another caller");
+        drop(in_use);
     }
 }
