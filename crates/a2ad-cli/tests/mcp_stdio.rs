@@ -192,6 +192,31 @@ async fn cancelled_call_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
+async fn unanswered_question_cancels_the_task_at_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(folder.path(), &[]).await;
+    let call = json!({"name": "two__approver", "arguments": {"message": "jump"}});
+    session.send(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call})).await;
+    let question = session.next().await;
+    session.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})).await;
+    assert_eq!(session.next().await["result"]["isError"], true);
+    let client = client::Client::connect(&format!("{}/a2a/two", server.url())).unwrap();
+    within(async {
+        loop {
+            let listed = client.list_tasks(protocol::ListTasks::default()).await.unwrap();
+            if listed.tasks[0].status.state == protocol::TaskState::Canceled {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(session.end().await, Some(0));
+}
+
+#[tokio::test]
 async fn call_over_http_has_one_log_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();

@@ -1,18 +1,23 @@
 //! The agents of a server as agents of this process, which pass each turn on.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use client::{Client, ClientOptions, Follow, FollowEvent};
 use engine::{
-    Agent, AgentInfo, AgentResult, AgentSettings, Catalog, DynAgent, Outcome, RegisteredAgent, SkillSchemas,
-    Turn,
+    Agent, AgentInfo, AgentResult, AgentSettings, Catalog, DynAgent, Outcome, RegisteredAgent, Scope,
+    SkillSchemas, Turn,
 };
 use futures_util::{StreamExt as _, stream};
 use outbound::skill::SCHEMAS_EXTENSION;
 use protocol::{
-    AgentCard, Artifact, Event, Message, Part, Role, SendMessage, Task, TaskState,
+    AgentCard, Event, Message, Part, Role, SendMessage, Task, TaskId, TaskState,
     json::read::{Node, Path, Read},
 };
+
+use tokio::task::JoinSet;
 
 use super::super::{
     directory::{Directory, ListedAgent},
@@ -49,7 +54,7 @@ async fn register(listed: ListedAgent, options: &ClientOptions) -> Option<Regist
         _ => found.client_at(&listed.url, options.clone()),
     };
     match client {
-        Ok(client) => Some(registered(listed.id, found.card, RemoteAgent(Arc::new(client)))),
+        Ok(client) => Some(registered(listed.id, found.card, RemoteAgent::new(client))),
         Err(error) => {
             tracing::warn!(agent = listed.id, %error, "the agent is left out");
             None
@@ -100,28 +105,44 @@ fn schemas(card: &AgentCard) -> Vec<(String, SkillSchemas)> {
 }
 
 /// Passes each turn on to an agent of a server.
-struct RemoteAgent(Arc<Client>);
+struct RemoteAgent {
+    client: Arc<Client>,
+    /// The server's tasks that wait for an answer, by the id of ours.
+    waiting: Mutex<HashMap<TaskId, TaskId>>,
+    cancellations: Mutex<JoinSet<()>>,
+}
+
+impl RemoteAgent {
+    fn new(client: Client) -> Self {
+        Self { client: Arc::new(client), waiting: Mutex::default(), cancellations: Mutex::default() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<TaskId, TaskId>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Agent for RemoteAgent {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
-        let Self(client) = self;
         let message = Message::new("", Role::User, turn.message.parts.clone());
         let request = SendMessage { skill: turn.skill.clone(), ..SendMessage::new(message) };
         // A task that waits goes on with the answer.
-        let request = match turn.saved::<String>()? {
+        let request = match self.waiting().remove(&turn.task_id) {
             Some(task) => request.to_task(task),
             None => request,
         };
-        let mut follow = Follow::stream(client, request).await?;
+        let mut follow = Follow::stream(&self.client, request).await?;
         loop {
+            // A task that is not known yet is cancelled when its first event arrives.
             let event = tokio::select! {
-                event = follow.next() => event?,
-                () = turn.cancel.cancelled() => {
+                biased;
+                () = turn.cancel.cancelled(), if follow.task_id().is_some() => {
                     if let Some(task) = follow.task_id() {
-                        client.cancel(task.clone()).await?;
+                        self.client.cancel(task.clone()).await?;
                     }
                     return Ok(Outcome::fail("the call was cancelled"));
                 }
+                event = follow.next() => event?,
             };
             match event {
                 Some(FollowEvent::Event(Event::Message(message))) => {
@@ -138,36 +159,43 @@ impl Agent for RemoteAgent {
                 None => break,
             }
         }
-        match follow.task() {
-            Some(task) => outcome(&turn, task),
-            None => Ok(Outcome::fail("the agent sent neither a task nor a message")),
+        let Some(task) = follow.task() else {
+            return Ok(Outcome::fail("the agent sent neither a task nor a message"));
+        };
+        if task.status.state.is_interrupted() {
+            self.waiting().insert(turn.task_id.clone(), task.id.clone());
         }
+        Ok(outcome(&turn, task))
+    }
+
+    /// Nobody answers the question, so the server's task is canceled too.
+    fn abandoned(&self, _scope: &Scope, task: &TaskId) {
+        let Some(task) = self.waiting().remove(task) else { return };
+        let client = Arc::clone(&self.client);
+        let mut cancellations = self.cancellations.lock().unwrap_or_else(PoisonError::into_inner);
+        while cancellations.try_join_next().is_some() {}
+        cancellations.spawn(async move {
+            if let Err(error) = client.cancel(task).await {
+                tracing::warn!(%error, "the task of an unanswered question was not canceled");
+            }
+        });
     }
 }
 
-fn outcome(turn: &Turn, task: &Task) -> AgentResult<Outcome> {
+fn outcome(turn: &Turn, task: &Task) -> Outcome {
     let said: Vec<Part> = task.status.message.iter().flat_map(|message| message.parts.clone()).collect();
     let or_text = |text: &str| if said.is_empty() { vec![Part::text(text)] } else { said.clone() };
-    Ok(match task.status.state {
+    match task.status.state {
         TaskState::Completed => {
             let message = (!said.is_empty()).then(|| turn.reply(said));
-            let artifacts: Vec<Artifact> = task.artifacts.clone();
-            Outcome::Done { artifacts, message }
+            Outcome::Done { artifacts: task.artifacts.clone(), message }
         }
-        TaskState::InputRequired => {
-            return turn
-                .record()
-                .save(task.id.as_str())
-                .then(Outcome::ask(or_text("the agent asks for input")));
-        }
-        TaskState::AuthRequired => {
-            let question = Outcome::ask_for_credentials(or_text("the agent asks for credentials"));
-            return turn.record().save(task.id.as_str()).then(question);
-        }
+        TaskState::InputRequired => Outcome::ask(or_text("the agent asks for input")),
+        TaskState::AuthRequired => Outcome::ask_for_credentials(or_text("the agent asks for credentials")),
         TaskState::Rejected => Outcome::reject(or_text("the task was rejected")),
         TaskState::Canceled => Outcome::fail(or_text("the task was canceled at the server")),
         TaskState::Failed | TaskState::Unspecified | TaskState::Submitted | TaskState::Working => {
             Outcome::fail(or_text("the task failed"))
         }
-    })
+    }
 }
