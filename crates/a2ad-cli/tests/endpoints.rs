@@ -86,7 +86,7 @@ const fn a2a(
 struct Outcome {
     task: String,
     state: String,
-    /// The parts of the result, or what the agent says about another state: content only, as 1.0 writes it.
+    /// The parts of the result, or of the status message of another state: content only, as 1.0 writes it.
     parts: Vec<Value>,
 }
 

@@ -15,7 +15,7 @@ use crate::{
     refusal, routes,
 };
 
-/// The skills listed for each agent without a query, and matches with one, unless `limit` says otherwise.
+/// The skills listed for each agent without a query, and matches with one, unless `limit` is given.
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 /// The longest query, in bytes.

@@ -96,7 +96,7 @@ pub(crate) struct Caching {
 }
 
 impl Caching {
-    /// Responds with a document, or says that the client has it already.
+    /// Responds with a document, or with 304 if the client has it already.
     pub(crate) fn respond(&self, document: &CardDocument, headers: &HeaderMap) -> Response {
         let etag = document.etag.as_str();
         let fresh = etag_matches(headers, etag);
@@ -252,7 +252,7 @@ impl<'a> CardBuilder<'a> {
         })
     }
 
-    /// Responds with a document of the agent, or says that the client has it already.
+    /// Responds with a document of the agent, or with 304 if the client has it already.
     pub(crate) fn conditional(
         &self,
         document: &CardDocument,

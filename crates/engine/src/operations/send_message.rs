@@ -118,7 +118,7 @@ async fn wait_until_settled(
                 is_task = true;
             }
             FeedEvent::Purged => return Err(purged_error()),
-            // Its response says that the call is not finished, and where the task is.
+            // Its response has the unfinished state and the address of the task.
             FeedEvent::Draining if origin == Origin::Run && is_task => return Ok(Reply::SentTask(task)),
             FeedEvent::Draining => {
                 let text = format!("the server is shutting down; task {} continues, get it later", task.id);

@@ -23,7 +23,7 @@ async fn bare_message_becomes_a_task_that_shows_its_origin() {
     {
         let sent = server.spawn_send_as(call(origin), msg("hello"));
         let turn = server.agent.turn().await;
-        // The task is visible before the agent says anything.
+        // The task is visible before the agent records anything.
         let got = server.get(&turn.task_id).await.unwrap();
         assert_eq!((metadata(&got), got.status.state), (shown, TaskState::Submitted));
         turn.send([bare_message("a bare answer")]);

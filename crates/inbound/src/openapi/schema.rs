@@ -63,7 +63,7 @@ impl<'a> ComponentSchema<'a> {
         });
     }
 
-    /// The members that say what the schema is as a document, and the schema without them.
+    /// The members that identify the schema as a document, and the schema without them.
     fn split(&self) -> Option<(Vec<(String, &'a str)>, String)> {
         let all = members(self.schema.as_str())?;
         let (identifiers, keywords): (Vec<_>, Vec<_>) =

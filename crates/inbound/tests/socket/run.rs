@@ -324,7 +324,7 @@ async fn stream_has_progress_chunks_and_the_end() {
     let expected =
         [chunk(4, "two", true, false), chunk(5, "three", true, true), state(6, "final", "completed")];
     assert_eq!(rest.iter().map(|event| mask(event)).collect::<Vec<_>>(), expected);
-    // The final event of a call that failed says why.
+    // The final event of a call that failed has the reason.
     let (mut wire, _) = stream("/a2a/fails/run/fails").await;
     let last = wire.events().await.pop().unwrap();
     assert!(

@@ -26,7 +26,7 @@ pub(super) struct Ended {
 /// How a turn has ended.
 pub(super) enum Outcome {
     Done(Vec<Part>),
-    /// Failed, rejected or canceled; the parts say why.
+    /// Failed, rejected or canceled; the parts have the reason.
     Failed(Vec<Part>),
     /// The agent asks for input.
     Asks(Vec<Part>),
@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     AsksForCredentials(Vec<Part>),
 }
 
-/// Receives what an agent says while it works.
+/// Receives the progress messages of an agent.
 pub(super) trait Progress: Send {
     /// The text of a working status; it may be empty.
     fn working(&mut self, text: String) -> impl Future<Output = ()> + Send;

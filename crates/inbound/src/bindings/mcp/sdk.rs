@@ -134,7 +134,7 @@ struct Held {
 }
 
 /// Streams that only wait for notices end when the server shuts down. The stream of a call ends with its result, which
-/// then says that the server shuts down; without its body the library would cancel the call.
+/// then reports that the server shuts down; without its body the library would cancel the call.
 fn complete(
     response: http::Response<BoxBody<Bytes, Infallible>>,
     server: &ServerState,

@@ -40,7 +40,7 @@ fn status_code(state: TaskState) -> StatusCode {
     }
 }
 
-/// Writes the state of a task with what the agent says about it: `message` for people, `parts` for programs.
+/// Writes the state of a task with its status message: `message` for people, `parts` for programs.
 pub(super) fn encode_state(writer: &mut Writer, task: &TaskId, context: &ContextId, status: &TaskStatus) {
     writer.object(|out| {
         out.text("taskId", task.as_str());

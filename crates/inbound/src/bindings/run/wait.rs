@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, request::Parts};
 use protocol::{Error, Violation};
 
-/// How long a call waits that does not say it.
+/// How long a call waits if the request does not set it.
 const DEFAULT: Duration = Duration::from_secs(30);
 /// The longest time that can be asked for, in seconds. `limits.wait` can make it shorter.
 const MAX_SECONDS: f64 = 3_600.0;

@@ -39,7 +39,7 @@ async fn result_of_a_task_is_the_result_of_a_call() {
         };
         let result = client("/mcp").await.call("echo", json!({"message": "two\nlines ü"})).await;
         assert_eq!((text(&result).as_str(), &result["isError"]), ("two\nlines ü", &json!(false)));
-        // The task can be read over A2A, and says where it came from.
+        // The task can be read over A2A, and its metadata has its origin.
         let a2a = A2aClient { server: &server, path: "/a2a/echo", generation: Generation::V1 };
         let read = a2a.get(&task(&result)).await;
         assert_eq!(read.history[0].parts, [Part::text("two\nlines ü")]);

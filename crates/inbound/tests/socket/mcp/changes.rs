@@ -1,4 +1,4 @@
-//! Clients hear that the catalog has changed.
+//! Clients are notified that the catalog has changed.
 
 use engine::Catalog;
 use serde_json::json;

@@ -290,7 +290,7 @@ impl ServerHandler for SkillServer {
         Ok(ReadResourceResult::new(vec![convert::contents(request.uri, card)]).into())
     }
 
-    /// From now on a client with a session hears about changes.
+    /// From now on a client with a session is notified of changes.
     fn on_initialized(
         &self,
         context: NotificationContext<RoleServer>,
@@ -341,7 +341,7 @@ const INSTRUCTIONS: &str = "The tools are skills of A2A agents; a call is a task
 
 const REJECTED: &str = "the question of the agent was not answered, so its task was canceled";
 
-/// Sends what an agent says while it works to a client that has asked for it.
+/// Sends the progress messages of an agent to a client that has asked for them.
 struct ProgressSender {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
     cancellation: CancellationToken,
