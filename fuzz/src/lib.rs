@@ -47,6 +47,7 @@ pub fn targets() -> &'static [Target] {
         targets::mcp::TARGET,
         targets::sm::TARGET,
         targets::url::TARGET,
+        targets::jwt::TARGET,
         targets::cfg::TARGET,
     ]
 }

@@ -4,6 +4,7 @@ pub(crate) mod card;
 pub(crate) mod cfg;
 pub(crate) mod cursor;
 pub(crate) mod json;
+pub(crate) mod jwt;
 pub(crate) mod legacy;
 pub(crate) mod mcp;
 pub(crate) mod pb;

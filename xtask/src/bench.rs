@@ -6,8 +6,8 @@
 //! and with stores of several sizes. Only ratios taken within a round can be compared, with their spread over the
 //! rounds; absolute rates depend on the machine. The contenders and the load generator are the workspace `bench/`.
 //! Nothing is skipped: a contender that cannot be built or started is an error. A quick run (`--quick`) shows that
-//! everything works, a run of one section (`--only beside`, `bindings`, `full-store`, `streams`, `keys`, `backends`) measures
-//! one thing; both only print. A full run is written to `BENCHMARKS.md`.
+//! everything works, a run of one section (`--only beside`, `bindings`, `full-store`, `streams`, `keys`, `backends`, `credentials`)
+//! measures one thing; both only print. A full run is written to `BENCHMARKS.md`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
@@ -15,6 +15,7 @@ mod backends;
 mod beside;
 mod bindings;
 mod contender;
+mod credentials;
 mod dirs;
 mod figures;
 mod full_store;
@@ -65,6 +66,8 @@ struct Results {
     keys: Option<String>,
     /// The table printed by the comparison of tools.
     backends: Option<String>,
+    /// The table printed by the measurement of credentials.
+    credentials: Option<String>,
 }
 
 impl Results {
@@ -88,6 +91,9 @@ impl Results {
         }
         if plan.includes(Section::Backends) {
             results.backends = Some(backends::measure(plan, dirs).await?);
+        }
+        if plan.includes(Section::Credentials) {
+            results.credentials = Some(credentials::measure(plan, dirs).await?);
         }
         Ok(results)
     }
@@ -134,6 +140,9 @@ impl Results {
         }
         if let Some(backends) = &self.backends {
             backends::describe(&mut text, backends)?;
+        }
+        if let Some(credentials) = &self.credentials {
+            credentials::describe(&mut text, credentials)?;
         }
         Ok(text)
     }

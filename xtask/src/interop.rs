@@ -2,14 +2,15 @@
 //! web pages in a browser.
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
-//! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`, and
-//! those of MCP clients in `mcp`. This module provides what they need: an environment that is installed once and kept, a
-//! server, and a time limit. Deliberately not here: any knowledge of the protocol.
+//! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`,
+//! those of MCP clients in `mcp`, and those of credentials in `auth`. This module provides what they need: an environment
+//! that is installed once and kept, a server, and a time limit. Deliberately not here: any knowledge of the protocol.
 #![allow(
     clippy::print_stderr,
     reason = "messages to stderr; the client's own report goes to stdout unchanged"
 )]
 
+mod auth;
 mod backends;
 mod chromium;
 mod javascript;
@@ -58,6 +59,8 @@ enum Side {
     Backends,
     /// MCP clients of our server; the tests are in the folder `mcp`.
     Mcp,
+    /// What issues credentials to callers, and clients that send them; the tests are in the folder `auth`.
+    Auth,
 }
 
 #[derive(Clone, Copy)]
@@ -95,6 +98,11 @@ const SUITES: &[Suite] = &[
         name: "mcp",
         peer: "MCP clients: the Python SDK 2.3.0, the TypeScript SDKs 2.3.1 and 1.32.2, and the Inspector 2.12.0",
         side: Side::Mcp,
+    },
+    Suite {
+        name: "auth",
+        peer: "credentials of oidc-provider 9.13.3, jose 6.2.17 and PyJWT 2.15.1, and the authentication of the SDKs",
+        side: Side::Auth,
     },
 ];
 
@@ -145,6 +153,7 @@ async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> 
         Side::Server(sample) => return servers::test(sample, program, dir, options).await,
         Side::Backends => return backends::test(program, dir, options).await,
         Side::Mcp => mcp::tests(dir).await?,
+        Side::Auth => return auth::test(program, dir, options).await,
     };
     test_server(suite, command, program, dir, options).await
 }
@@ -169,7 +178,7 @@ async fn test_server(
     let store = fresh_store(dir, suite.name)?;
     let config = file(match suite.side {
         Side::Mcp => mcp::CONFIG,
-        Side::Client(_) | Side::Streams(_) | Side::Server(_) | Side::Backends => CONFIG,
+        Side::Client(_) | Side::Streams(_) | Side::Server(_) | Side::Backends | Side::Auth => CONFIG,
     });
     let launch = Launch::with_config(&store, &fs::read_to_string(&config)?)?;
     let server = Server::start_with(&launch, program, &store).await?;

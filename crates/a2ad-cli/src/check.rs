@@ -2,32 +2,26 @@
 
 use std::{
     fmt::{self, Display, Formatter},
-    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use a2ad::ServeError;
-use engine::{Limits, RunPolicy, RunSettings};
+use engine::{EndUser, RunPolicy, RunSettings};
 use outbound::backends::mcp::Transport;
 use protocol::json::write::Writer;
 
 use crate::backends::Backends;
 use crate::config::{
-    self, AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, ConfigFile, DEDUPE_NAMES, ERROR_NAMES,
-    EXTENDED_CARD_NAMES, Generation, ON_CRASH_NAMES, ProfileName, REPLY_NAMES, SkillConfig, SkillSource,
+    self, AUTH_NAMES, AgentAuth, AgentConfig, AuthConfig, BackendConfig, CARD_NAMES, Config, ConfigFile,
+    DEDUPE_NAMES, END_USER_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation, ListenCheck, Mode,
+    ON_CRASH_NAMES, ProfileName, REPLY_NAMES, ServerMode, SkillConfig, SkillSource,
 };
-
-/// The reason why a server would refuse to listen on this address.
-pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {
-    (!address.ip().is_loopback()).then(|| ServeError::NotLoopback(address).to_string())
-}
 
 /// What `a2ad check` prints for a configuration file with this path and content, or its problems, one line each. For
 /// the fuzzer.
 pub fn check_config(path: &Path, content: &str) -> Result<String, Vec<String>> {
     let file = ConfigFile::named(path);
     let source = config::Source { file: Some(&file), ..config::Source::default() };
-    match config::load_text(content, source, check_listen) {
+    match config::load_text(content, source, ListenCheck::Checked) {
         Ok(config) => Ok(describe(&config) + &describe_as_json(&config)),
         Err(config::Error::Invalid(problems)) => Err(problems),
         Err(other) => Err(vec![other.to_string()]),
@@ -39,7 +33,8 @@ pub(crate) fn describe(config: &Config) -> String {
     let dialects: Vec<&str> =
         config.protocol.dialects.iter().map(|one| name(&Generation::NAMES, *one)).collect();
     let mut out = format!(
-        "listen    {}\nstore     {}\ndialects  {}\n",
+        "mode      {}\nlisten    {}\nstore     {}\ndialects  {}\n",
+        mode(config.server.mode),
         config.server.listen,
         config.store.url.display(),
         dialects.join(", ")
@@ -61,8 +56,14 @@ pub(crate) fn describe(config: &Config) -> String {
         }
         let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
         out += &format!("agent     {name_and_path}{at_root}\n");
-        out +=
-            &format!("  profile {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
+        out += &format!(
+            "  profile {}\n  auth    {}\n",
+            name(&ProfileName::NAMES, agent.profile),
+            auth(agent, &config.auth)
+        );
+        for warning in agent.warnings(&config.auth) {
+            out += &format!("  warning {warning}\n");
+        }
         for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
@@ -104,15 +105,36 @@ fn runs(policy: RunPolicy) -> String {
     )
 }
 
-/// The accepted authentication methods.
-fn auth(agent: &AgentConfig) -> String {
-    let methods: Vec<&str> = agent.auth.iter().map(|method| name(&AuthMethod::NAMES, *method)).collect();
-    let closed = if agent.auth.contains(&AuthMethod::Anonymous) { "" } else { CLOSED };
-    format!("{}{closed}", methods.join(", "))
+fn mode(mode: ServerMode) -> String {
+    let decided_by = mode.decided_by.map(|variable| format!(", because {variable} is set"));
+    format!("{}{}", name(&Mode::NAMES, mode.mode), decided_by.unwrap_or_default())
 }
 
-/// Appended to an agent that accepts no caller.
-const CLOSED: &str = ": refuses every call, this version cannot check credentials";
+/// Who may call an agent.
+fn auth(agent: &AgentConfig, config: &AuthConfig) -> String {
+    let methods: Vec<&str> = agent.auth.list().iter().map(|method| name(&AUTH_NAMES, *method)).collect();
+    let methods = methods.join(", ");
+    let end_user = match agent.end_user {
+        EndUser::Off => "",
+        EndUser::Required => ", with the token of the end user",
+    };
+    let closed = if agent.refuses_every_call(config) { ": refuses every call" } else { "" };
+    match agent.auth {
+        AgentAuth::Listed(_) => format!("{methods}{end_user}{closed}"),
+        AgentAuth::Configured(_) => format!("{methods}, as [auth] configures{end_user}{closed}"),
+        AgentAuth::Open => format!("{methods}, because nothing is configured{end_user}{closed}"),
+        AgentAuth::Unconfigured => "none: every call gets 503, because nothing is configured".to_owned(),
+    }
+}
+
+/// Where the methods of an agent come from.
+fn auth_source(auth: &AgentAuth) -> &'static str {
+    match auth {
+        AgentAuth::Listed(_) => "agent",
+        AgentAuth::Configured(_) => "auth",
+        AgentAuth::Open | AgentAuth::Unconfigured => "mode",
+    }
+}
 
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
@@ -121,6 +143,8 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("server").object(|out| {
+            out.text("mode", name(&Mode::NAMES, server.mode.mode));
+            out.maybe_text("mode_decided_by", server.mode.decided_by);
             out.text("listen", &server.listen.to_string());
             out.maybe_text("public_url", server.public_url.as_deref());
             out.key("trusted_proxies")
@@ -149,6 +173,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.text("errors", name(&ERROR_NAMES, protocol.errors));
             out.key("lenient_version").boolean(protocol.lenient_version);
         });
+        out.key("auth").object(|out| describe_auth(out, config));
         out.key("limits").object(|out| {
             out.key("max_body_bytes").int(to_i64(*max_body_bytes as u64));
             out.key("max_task_bytes").int(to_i64(limits.max_task));
@@ -161,13 +186,34 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
         out.key("agents").array(agents, |out, agent| {
-            out.object(|out| describe_agent(out, agent, &backends, limits));
+            out.object(|out| describe_agent(out, agent, &backends, config));
         });
     });
     String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
 }
 
-fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, limits: &Limits) {
+/// Which credentials can be verified; secrets by their names only.
+fn describe_auth(out: &mut Writer, config: &Config) {
+    let options = config.server_options(config.server.listen).auth;
+    out.maybe_text("secret", options.secret.as_ref().map(|secret| secret.name.as_str()));
+    out.texts("audiences", &options.audiences);
+    out.key("org_secrets").array(options.org_secrets.keys(), |out, domain| out.string(domain));
+    out.key("bearer").boolean(options.bearer.is_some());
+    out.key("issuers").array(&options.issuers, |out, issuer| {
+        out.object(|out| {
+            out.text("issuer", &issuer.issuer);
+            out.text("audience", &issuer.audience);
+            out.maybe_text("jwks_uri", issuer.jwks_uri.as_deref());
+        });
+    });
+    out.key("api_keys").object(|out| {
+        out.text("prefix", &options.api_keys.prefix);
+        out.key("max_per_agent").int(to_i64(options.api_keys.max_per_agent as u64));
+    });
+}
+
+fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, config: &Config) {
+    let limits = &config.limits;
     let registered = agent.registered(backends);
     let info = registered.info();
     out.text("id", &agent.id);
@@ -215,7 +261,10 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, li
     out.key("check_media_types").boolean(agent.check_media_types);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
-    out.key("auth").array(&agent.auth, |out, method| out.string(name(&AuthMethod::NAMES, *method)));
+    out.key("auth").array(agent.auth.list(), |out, method| out.string(name(&AUTH_NAMES, *method)));
+    out.text("auth_source", auth_source(&agent.auth));
+    out.text("end_user", name(&END_USER_NAMES, agent.end_user));
+    out.key("warnings").array(agent.warnings(&config.auth), |out, warning| out.string(&warning));
     out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
     out.key("concurrent").int(to_i64(agent.concurrent as u64));
     out.key("retention").object(|out| retention(out, agent.retention));

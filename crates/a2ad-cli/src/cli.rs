@@ -13,6 +13,7 @@ mod credentials;
 mod directory;
 mod duration;
 mod failure;
+mod keys;
 mod mcp;
 mod named_value;
 mod outcome;
@@ -27,6 +28,7 @@ mod stream;
 mod suggest;
 mod target;
 mod tasks;
+mod token;
 mod try_skill;
 
 use std::{
@@ -64,7 +66,7 @@ Exit codes:
   1    failed, or the check found problems
   2    invalid arguments or configuration
   70   the disk failed
-Exit codes of agents, card, skills, send, stream, reply and tasks: see their help. With --json, an error of
+Exit codes of agents, card, skills, send, stream, reply, tasks and keys: see their help. With --json, an error of
 any command is one JSON document on stderr.
 
 Environment:
@@ -73,7 +75,8 @@ Environment:
   A2AD_STORE          database file, as --store
   A2AD_SECTION__KEY   any key of the configuration file
   A2AD_LOG            log level: off, error, warn, info, debug, trace, or TARGET=LEVEL
-  A2AD_URL            server of agents given by name, as --server of the client commands";
+  A2AD_URL            server of agents given by name, as --server of the client commands
+  A2A_SECRET          secret of the tokens that agents accept; see [auth] in the configuration";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -93,6 +96,12 @@ enum Command {
     Backup(backup::BackupFlags),
     /// Create a store from a backup.
     Restore(backup::RestoreFlags),
+    /// Make, list or revoke the API keys of agents.
+    #[command(subcommand, after_help = keys::KEY_EXIT_CODES)]
+    Keys(keys::KeysCommand),
+    /// Print a token (JWT) that is signed with a shared secret, for agents that accept such tokens.
+    #[command(after_help = token::TOKEN_HELP)]
+    Token(token::TokenFlags),
     /// Test a server against the list of required behaviours; without a URL, test servers it starts itself.
     Selftest(selftest::Flags),
     /// Convert a message, task, event, call, card or error to every version of A2A and report what is lost.
@@ -186,6 +195,8 @@ pub fn run() -> ExitCode {
         Some(Command::Mcp(flags)) => mcp::run(&flags),
         Some(Command::Backup(flags)) => backup::run_backup(&flags).map_err(Failure::from),
         Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
+        Some(Command::Keys(command)) => keys::run(command),
+        Some(Command::Token(flags)) => token::run(&flags),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
         Some(Command::Explain(flags)) => done(explain_file(&flags.file)),
         Some(Command::Completions(flags)) => done(print_completions(flags.shell)),
@@ -240,7 +251,7 @@ fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
     let variables = variables();
     let file = ConfigFile::find(flags.file.as_deref(), &variables).ok_or(NoConfigFile)?;
     let source = config::Source { file: Some(&file), variables, ..config::Source::default() };
-    let config = config::load_checked(source, check::check_listen)?;
+    let config = config::load_checked(source)?;
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
     print(&text)?;
     Ok(code::SUCCESS)

@@ -5,12 +5,14 @@
 //! effect.
 
 mod agents;
+mod auth;
 mod backends;
 mod extensions;
 mod file_stamp;
 mod files;
 mod json_value;
 mod keys;
+mod mode;
 mod read;
 #[cfg(test)]
 mod reference;
@@ -25,6 +27,7 @@ mod start_values;
 mod tree;
 mod values;
 mod variables;
+mod warnings;
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +38,7 @@ use std::{
     time::Duration,
 };
 
-use engine::{Dedupe, Limits, Retention, RunSettings};
+use engine::{Dedupe, EndUser, Limits, Retention, RunSettings};
 use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, ReplyForm};
 use outbound::{
     backend::Backend,
@@ -47,11 +50,16 @@ use outbound::{
     schema::Schema,
     skill::Skill,
 };
-use protocol::{ErrorTable, model::AgentExtension};
+use protocol::{
+    ErrorTable,
+    model::{AgentExtension, SecurityScheme},
+};
 
-pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use auth::{AUTH_NAMES, AgentAuth, AuthConfig};
 pub(crate) use backends::launcher;
 pub(crate) use file_stamp::FileStamp;
+pub(crate) use mode::{Mode, ServerMode};
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;
@@ -68,6 +76,7 @@ pub(crate) struct Config {
     pub(crate) store: StoreConfig,
     pub(crate) card: CardConfig,
     pub(crate) protocol: ProtocolConfig,
+    pub(crate) auth: AuthConfig,
     pub(crate) limits: Limits,
     /// The largest accepted request body.
     pub(crate) max_body_bytes: usize,
@@ -95,6 +104,7 @@ pub(crate) struct FolderReport {
 /// `[server]`
 #[derive(Debug)]
 pub(crate) struct ServerConfig {
+    pub(crate) mode: ServerMode,
     pub(crate) listen: SocketAddr,
     /// Scheme and host as clients see them, without a slash at the end.
     pub(crate) public_url: Option<String>,
@@ -173,8 +183,10 @@ pub(crate) struct AgentConfig {
     pub(crate) profile: ProfileName,
     /// `None`: the profile's default.
     pub(crate) reply: Option<ReplyForm>,
-    /// The accepted authentication methods; any one suffices.
-    pub(crate) auth: Vec<AuthMethod>,
+    pub(crate) auth: AgentAuth,
+    pub(crate) end_user: EndUser,
+    /// Security schemes on the card, by name.
+    pub(crate) security: Vec<(String, SecurityScheme)>,
     pub(crate) dedupe: Dedupe,
     /// Concurrent runs; 0: a fair share of all.
     pub(crate) concurrent: usize,
@@ -357,17 +369,6 @@ pub(crate) enum ProfileName {
     Agentos,
 }
 
-/// A way to authenticate to an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AuthMethod {
-    Anonymous,
-    ApiKey,
-    Jwt,
-    Oidc,
-    Bearer,
-    Mtls,
-}
-
 /// The inputs of a configuration.
 #[derive(Default)]
 pub(crate) struct Source<'a> {
@@ -438,26 +439,29 @@ pub(crate) enum Error {
 /// Maximum size of the file.
 const MAX_CONFIG: u64 = 1 << 20;
 
-/// Parses and validates everything and applies the defaults.
-pub(crate) fn load(source: Source<'_>) -> Result<Config, Error> {
-    load_checked(source, |_| None)
+/// Whether the address is checked on which a server would listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListenCheck {
+    /// Refused if others can reach it and somebody has yet to decide who may call an agent.
+    Checked,
+    /// Not checked: nothing listens there.
+    Unchecked,
 }
 
-/// The same; `check_listen` may reject the listen address with an error text.
-pub(crate) fn load_checked(
-    source: Source<'_>,
-    check_listen: impl FnOnce(SocketAddr) -> Option<String>,
-) -> Result<Config, Error> {
+/// Parses and validates everything and applies the defaults, for a command that does not listen.
+pub(crate) fn load(source: Source<'_>) -> Result<Config, Error> {
     let text = source.file.map(read_file).transpose()?.unwrap_or_default();
-    load_text(&text, source, check_listen)
+    load_text(&text, source, ListenCheck::Unchecked)
+}
+
+/// The same for a server.
+pub(crate) fn load_checked(source: Source<'_>) -> Result<Config, Error> {
+    let text = source.file.map(read_file).transpose()?.unwrap_or_default();
+    load_text(&text, source, ListenCheck::Checked)
 }
 
 /// The same with the content of the file, which is not read.
-pub(crate) fn load_text(
-    text: &str,
-    source: Source<'_>,
-    check_listen: impl FnOnce(SocketAddr) -> Option<String>,
-) -> Result<Config, Error> {
+pub(crate) fn load_text(text: &str, source: Source<'_>, check: ListenCheck) -> Result<Config, Error> {
     let file = source.file.map(|file| file.path.display().to_string());
     let source_path = source.file.map(|file| file.path.clone());
     let (in_use, listing) = (source.in_use, source.listing);
@@ -474,7 +478,9 @@ pub(crate) fn load_text(
     let directory = source_directory(source_path.as_deref());
     let mut config = read_all(&root, &directory, in_use, listing);
     config.start_values = StartValues::of(&tree);
-    if let Some(text) = check_listen(config.server.listen) {
+    if check == ListenCheck::Checked
+        && let Some(text) = config.unprotected_listener()
+    {
         root.open("server").report("listen", text);
     }
     let lines = problems.into_lines(file.as_deref());
@@ -531,7 +537,11 @@ fn read_all(
     let store = sections::store(&file.open("store"));
     let (limits, max_body_bytes) = sections::limits(&file.open("limits"));
     let mut server = sections::server(&file.open("server"), directory);
-    server.listen = in_use.map_or(server.listen, |config| config.server.listen);
+    let mut auth = auth::auth(&file.open("auth"));
+    if let Some(in_use) = in_use {
+        // These take effect at a start only, also where the agents depend on them.
+        (server.listen, server.mode, auth) = (in_use.server.listen, in_use.server.mode, in_use.auth.clone());
+    }
     let dialer = backends::dialer(&file.open("outbound"), server.listen, in_use.map(|config| &config.dialer));
     let mut mcp = backends::mcp_servers(&file.open("mcp"), directory);
     let mut openapi = backends::documents(&file.open("openapi"), directory, &dialer);
@@ -548,7 +558,12 @@ fn read_all(
         openapi: &openapi,
         folder: folder.as_ref().map(|(found, _)| found),
     };
-    let agents = agents::agents(file, &known, store.retention);
+    let defaults = agents::Defaults {
+        retention: store.retention,
+        auth: auth.of_agents(server.mode.mode),
+        issuers: &auth.options.issuers,
+    };
+    let agents = agents::agents(file, &known, &defaults);
     let folder = folder.map(|(found, listing)| {
         mcp.extend(found.mcp);
         openapi.extend(found.openapi);
@@ -561,6 +576,7 @@ fn read_all(
             default_agent: agents::default_agent(&file.open("server"), &agents),
             ..server
         },
+        auth,
         store,
         limits,
         max_body_bytes,

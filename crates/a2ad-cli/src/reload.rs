@@ -21,7 +21,7 @@ pub(crate) use watch::Watch;
 
 use crate::{
     backends::{Backends, Fetch},
-    config::{self, Config, ConfigFile, FolderReport, Listing, Source, StartValues},
+    config::{self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartValues},
 };
 
 /// Where the configuration comes from, at every load.
@@ -81,7 +81,7 @@ impl Origin {
             in_use,
             listing,
         };
-        config::load_text(text.unwrap_or_default(), source, |_| None)
+        config::load_text(text.unwrap_or_default(), source, ListenCheck::Checked)
     }
 }
 
@@ -177,6 +177,7 @@ impl Reloader {
             tracing::warn!(key, "the value has changed; it takes effect at the next start");
         }
         report_skipped(new.config.folder.as_ref(), self.loaded.config.folder.as_ref());
+        warn_of_auth(&new.config, &self.loaded.config);
         self.loaded = new;
         self.watch.set_folder(self.loaded.config.folder.as_ref().map(|folder| folder.listing.clone()));
         self.publish().await;
@@ -202,6 +203,14 @@ pub(crate) fn report_skipped(folder: Option<&FolderReport>, before: Option<&Fold
     let known = before.map(|before| before.skipped.as_slice()).unwrap_or_default();
     for line in folder.iter().flat_map(|folder| &folder.skipped).filter(|line| !known.contains(line)) {
         tracing::warn!("a file of the skills folder is not used: {line}");
+    }
+}
+
+/// Logs the warnings about who may call, except those that were logged before.
+fn warn_of_auth(new: &Config, before: &Config) {
+    let known = before.warnings();
+    for warning in new.warnings().into_iter().filter(|warning| !known.contains(warning)) {
+        tracing::warn!("{warning}");
     }
 }
 

@@ -158,10 +158,11 @@ async fn a_backup_under_load_has_every_task_acknowledged_before_it() {
     let tasks: usize = member(&shown, "tasks").parse().unwrap();
     assert!(tasks > before.len() && tasks < all.len() + 2, "{} < {tasks} < {}", before.len(), all.len());
     assert_eq!(member(&shown, "bytes"), fs::metadata(&backup).unwrap().len().to_string());
-    assert_eq!((files(elsewhere.path()), mode(&backup)), (vec!["tasks.backup".to_owned()], 0o600));
+    assert_eq!(files(elsewhere.path()), ["tasks.backup", "tasks.backup.keys"]);
+    assert_eq!(mode(&backup), 0o600);
 
     succeeds(run(elsewhere.path(), &["restore", "tasks.backup", "--store", "new.db"]).await);
-    assert_eq!(files(elsewhere.path()), ["new.db", "tasks.backup"]);
+    assert_eq!(files(elsewhere.path()), ["new.db", "new.db.keys", "tasks.backup", "tasks.backup.keys"]);
     let restored = serve(elsewhere.path(), "new.db").await;
     let mut reader = Caller::new(restored.address);
     for (id, text) in &before {
@@ -208,7 +209,10 @@ async fn a_backup_is_made_of_running_killed_and_stopped_stores() {
     let server = serve(folder.path(), "a.db").await;
     server.terminate(TIMEOUT).await.unwrap();
     succeeds(run(folder.path(), &["backup", "stopped.db", "--store", "a.db"]).await);
-    assert_eq!(files(folder.path()), ["a.db", "killed.db", "running.db", "stopped.db"]);
+    let stores = ["a.db", "killed.db", "running.db", "stopped.db"];
+    let expected: Vec<String> =
+        stores.iter().flat_map(|name| [(*name).into(), format!("{name}.keys")]).collect();
+    assert_eq!(files(folder.path()), expected);
     // A backup is a store, also without `restore`.
     for name in ["running.db", "killed.db", "stopped.db"] {
         assert_eq!(
@@ -225,17 +229,21 @@ async fn a_backup_is_made_of_running_killed_and_stopped_stores() {
 async fn key_files_are_copied_with_the_store_and_stay_private() {
     let folder = tempfile::tempdir().unwrap();
     serve(folder.path(), "a.db").await.terminate(TIMEOUT).await.unwrap();
-    fs::create_dir(folder.path().join("a.db.keys")).unwrap();
+    let admin = fs::read(folder.path().join("a.db.keys/admin")).unwrap();
     fs::write(folder.path().join("a.db.keys/seal"), "secret").unwrap();
     let shown = succeeds(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await);
-    assert!(shown.starts_with("backed up 0 tasks and 1 key file from a.db to b.db ("), "{shown}");
+    assert!(shown.starts_with("backed up 0 tasks and 2 key files from a.db to b.db ("), "{shown}");
     let shown = succeeds(run(folder.path(), &["restore", "b.db", "--store", "c.db", "--json"]).await);
     let count = |name| member(&shown, name);
-    assert_eq!((count("from"), count("to"), count("keyFiles")), ("b.db".into(), "c.db".into(), "1".into()));
+    assert_eq!((count("from"), count("to"), count("keyFiles")), ("b.db".into(), "c.db".into(), "2".into()));
     for keys in ["b.db.keys", "c.db.keys"] {
         let keys = folder.path().join(keys);
         assert_eq!((mode(&keys), mode(&keys.join("seal"))), (0o700, 0o600));
         assert_eq!(fs::read(keys.join("seal")).unwrap(), b"secret");
+        assert_eq!(
+            (mode(&keys.join("admin")), fs::read(keys.join("admin")).unwrap()),
+            (0o600, admin.clone())
+        );
     }
     // What is in the way is not overwritten, and nothing is left of the attempt.
     fs::remove_file(folder.path().join("b.db")).unwrap();
@@ -326,10 +334,10 @@ async fn the_store_is_found_as_by_the_server() {
         let mut command = a2ad(folder.path(), arguments);
         command.envs(variable.map(|store| ("A2AD_STORE", store)));
         let shown = succeeds(finish(command).await);
-        let start = format!("backed up 0 tasks from {name}.db to backups/{name}-2");
+        let start = format!("backed up 0 tasks and 1 key file from {name}.db to backups/{name}-2");
         assert!(shown.starts_with(&start) && shown.contains("Z.db ("), "{shown}");
     }
-    assert_eq!(files(&folder.path().join("backups")).len(), 3);
+    assert_eq!(files(&folder.path().join("backups")).len(), 6);
     let (code, _, error) = run(folder.path(), &["backup", "backups", "--config", "none.toml"]).await;
     assert_eq!(code, 2, "{error}");
 }

@@ -141,12 +141,14 @@ fn a_valid_file_is_shown_as_json() {
     let (code, stdout, stderr) = check(text, &[], &["--json"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
     let expected = concat!(
-        r#"{"server":{"listen":"[::1]:1","public_url":"https://agents.example.com","#,
+        r#"{"server":{"mode":"dev","listen":"[::1]:1","public_url":"https://agents.example.com","#,
         r#""trusted_proxies":["10.0.0.0/8","::1/128"],"allowed_hosts":["agents.example","[::1]:80"],"#,
         r#""cors_origins":["https://app.example","http://localhost:3000"],"default_agent":"research"},"#,
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
+        r#""auth":{"audiences":["https://agents.example.com"],"org_secrets":[],"bearer":false,"issuers":[],"#,
+        r#""api_keys":{"prefix":"a2ad_","max_per_agent":20}},"#,
         r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"max_journal_bytes":3072,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
@@ -158,7 +160,9 @@ fn a_valid_file_is_shown_as_json() {
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
-        r#""auth":["anonymous","jwt"],"dedupe":"always","concurrent":2,"retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
+        r#""auth":["anonymous","jwt"],"auth_source":"agent","end_user":"off","#,
+        r#""warnings":["jwt is listed and no secret is configured; set A2A_SECRET, or auth.org_secrets"],"#,
+        r#""dedupe":"always","concurrent":2,"retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
         r#""skills":[{"id":"hello","description":"Repeats it"}],"selectors":[],"#,
         r#""backends":[{"skill":"hello","kind":"builtin","builtin":"echo","#,
@@ -166,7 +170,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
-        r#""profile":"neutral","auth":["anonymous"],"#,
+        r#""profile":"neutral","auth":["anonymous"],"auth_source":"mode","end_user":"off","warnings":[],"#,
         r#""dedupe":"auto","concurrent":0,"retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
     );
     assert_eq!(stdout.trim_end(), expected);
@@ -176,16 +180,17 @@ fn a_valid_file_is_shown_as_json() {
 fn a_valid_file_is_shown_as_text() {
     let (code, stdout, stderr) = check(SKILL, &[], &[]);
     assert_eq!((code, stderr.as_str()), (0, ""));
-    let expected = "listen    127.0.0.1:4242\nstore     a2ad.db\ndialects  draft, 0.3, 1.0\n\
-                    agent     Echo at /a2a/main, also at /\n  profile neutral\n  auth    anonymous\n  \
+    let expected = "mode      dev\nlisten    127.0.0.1:4242\nstore     a2ad.db\ndialects  draft, 0.3, 1.0\n\
+                    agent     Echo at /a2a/main, also at /\n  profile neutral\n  \
+                    auth    anonymous, because nothing is configured\n  \
                     skill   hello: Gives back what it is given\n";
     assert_eq!(stdout, expected);
     // Agents that accept no call are marked.
     let shut = "[server]\ndefault_agent = \"shut\"\n[agents.off]\nenabled = false\n\
-                [agents.shut]\nprofile = \"fold\"\nauth = [\"jwt\", \"mtls\"]\n";
+                [agents.shut]\nprofile = \"fold\"\nauth = [\"jwt\", \"oidc\"]\n";
     let (_, stdout, _) = check(&format!("{SKILL}{shut}"), &[], &[]);
     let expected = "agent     Echo at /a2a/off, disabled: not served\nagent     Echo at /a2a/shut, also at /\n  \
-                    profile fold\n  auth    jwt, mtls: refuses every call, this version cannot check credentials\n";
+                    profile fold\n  auth    jwt, oidc: refuses every call\n  warning jwt is listed and ";
     assert!(stdout.contains(expected), "{stdout}");
     // A built-in agent with several skills has its main one under the configured id and the others unchanged; one
     // without a main skill keeps the ids of its skills.
@@ -245,7 +250,7 @@ fn every_problem_is_reported_with_line_and_key() {
         ),
         (
             "[server]\nlisten = \"0.0.0.0:4242\"\n",
-            "2: server.listen: listening on 0.0.0.0:4242 would accept calls from anyone",
+            "2: server.listen: listening on 0.0.0.0:4242 would accept calls from anyone: nobody has decided who may call demo",
         ),
         (
             "[server]\npublic_url = \"agents.example.com\"\n",
@@ -273,7 +278,8 @@ fn every_problem_is_reported_with_line_and_key() {
             "[server]\ntrusted_proxies = \"10.0.0.0/8\"\n",
             "2: server.trusted_proxies: expected a list, not a string",
         ),
-        ("[server]\nmode = \"prod\"\n", "2: server.mode: a2ad 0.1.0 does not support this key yet"),
+        ("[server]\nmode = \"live\"\n", "2: server.mode: \"live\" is not one of dev, prod"),
+        ("[server]\nmode = true\n", "2: server.mode: expected a quoted string, not a boolean"),
         (
             "[server]\ndefault_agent = \"ecko\"\n",
             "2: server.default_agent: no agent \"ecko\" is enabled; did you mean echo?",
@@ -336,7 +342,110 @@ fn every_problem_is_reported_with_line_and_key() {
             "[limits]\nrate = { per_key = \"1/min\" }\n",
             "2: limits.rate: a2ad 0.1.0 does not support this key yet",
         ),
-        ("[auth]\nsecret_env = \"X\"\n", "1: auth: a2ad 0.1.0 does not support this key yet"),
+        (
+            "[auth]\nsecret_env = \"A2AD_NOT_SET\"\n",
+            "2: auth.secret_env: the environment variable A2AD_NOT_SET is not set; set it before starting",
+        ),
+        ("[auth]\nsecret_env = 5\n", "2: auth.secret_env: expected a quoted string, not a number"),
+        (
+            "[auth]\nsecret_env = \"SHORT\"\n",
+            "2: auth.secret_env: the environment variable SHORT has fewer than 16 bytes; use a random secret",
+        ),
+        ("[auth]\nsecret = \"abc\"\n", "2: auth.secret: unknown key; expected one of secret_env, "),
+        ("[auth]\naudience = [\"a\"]\n", "2: auth.audience: expected a quoted string, not a list"),
+        (
+            "[auth]\nbearer_env = \"A2AD_NOT_SET\"\n",
+            "2: auth.bearer_env: the environment variable A2AD_NOT_SET is not set",
+        ),
+        (
+            "[auth]\nbearer_env = \"SHORT\"\n",
+            "2: auth.bearer_env: the environment variable SHORT has fewer than",
+        ),
+        (
+            "[auth]\nbearer_env = \"SPACED\"\n",
+            "2: auth.bearer_env: the environment variable SPACED has characters that cannot be in a header",
+        ),
+        (
+            "[auth]\norg_secrets = { \"acme.example\" = \"ACME\" }\n",
+            "2: auth.org_secrets.\"acme.example\": expected a table, not a string",
+        ),
+        (
+            "[auth]\norg_secrets = { \"acme.example\" = {} }\n",
+            "2: auth.org_secrets.\"acme.example\".env: expected the environment variable with the secret",
+        ),
+        (
+            "[auth]\norg_secrets = { \"acme.example\" = { env = \"\" } }\n",
+            "2: auth.org_secrets.\"acme.example\".env: expected the name of an environment variable",
+        ),
+        (
+            "[auth.org_secrets.\"acme.example\"]\nenv = \"A2AD_NOT_SET\"\n",
+            "2: auth.org_secrets.\"acme.example\".env: the environment variable A2AD_NOT_SET is not set",
+        ),
+        (
+            "[auth.org_secrets.\"acme.example\"]\nenv = \"SHORT\"\n",
+            "2: auth.org_secrets.\"acme.example\".env: the environment variable SHORT has fewer than 16",
+        ),
+        (
+            "[auth.org_secrets.acme]\nenvv = \"PATH\"\n",
+            "2: auth.org_secrets.acme.envv: unknown key; did you mean env?",
+        ),
+        (
+            "[auth.org_secrets.\"Acme Inc\"]\nenv = \"PATH\"\n",
+            "1: auth.org_secrets.\"Acme Inc\": \"Acme Inc\" is not a domain in lower case, such as acme.example",
+        ),
+        (
+            "[auth.org_secrets.\"acme.example\"]\nenv = \"PATH\"\n[auth.org_secrets.\"ACME.example\"]\nenv = \"PATH\"\n",
+            "3: auth.org_secrets.\"ACME.example\": \"ACME.example\" is not a domain in lower case",
+        ),
+        ("[auth]\nissuers = { issuer = \"x\" }\n", "2: auth.issuers: expected a list of tables, not a table"),
+        ("[auth]\nissuers = [\"https://id.example\"]\n", "2: auth.issuers: expected a table, not a string"),
+        (
+            "[auth]\nissuers = [{ issuer = \"https://id.example\" }]\n",
+            "2: auth.issuers[0].audience: expected the audience that its tokens must have",
+        ),
+        (
+            "[auth]\nissuers = [{ issuer = \"https://id.example\", audience = \"\" }]\n",
+            "2: auth.issuers[0].audience: expected the audience that its tokens must have",
+        ),
+        (
+            "[[auth.issuers]]\naudience = \"a\"\n",
+            "1: auth.issuers[0].issuer: expected the issuer, which its tokens name as iss",
+        ),
+        (
+            "[[auth.issuers]]\nissuer = \"http://id.example\"\naudience = \"a\"\n",
+            "2: auth.issuers[0].issuer: \"http://id.example\" is not an https URL such as https://id.example",
+        ),
+        (
+            "[[auth.issuers]]\nissuer = \"https://id.example?x\"\naudience = \"a\"\n",
+            "2: auth.issuers[0].issuer: \"https://id.example?x\" has a query or a fragment",
+        ),
+        (
+            "[[auth.issuers]]\nissuer = \"https://id.example\"\naudience = \"a\"\njwks_uri = \"http://id.example/keys\"\n",
+            "4: auth.issuers[0].jwks_uri: \"http://id.example/keys\" is not an https URL",
+        ),
+        (
+            "[[auth.issuers]]\nissuer = \"https://id.example\"\naudience = \"a\"\n\
+             [[auth.issuers]]\nissuer = \"https://id.example\"\naudience = \"b\"\n",
+            "5: auth.issuers[1].issuer: \"https://id.example\" is listed twice",
+        ),
+        (
+            "[auth]\nissuers = [{ issuer = \"https://id.example\", audience = \"a\", key = \"x\" }]\n",
+            "2: auth.issuers[0].key: unknown key; expected one of issuer, audience, jwks_uri",
+        ),
+        (
+            "[auth]\napi_keys = { prefix = \"\" }\n",
+            "2: auth.api_keys.prefix: \"\" is not a prefix of 1 to 32 letters, digits, '_' or '-'",
+        ),
+        ("[auth]\napi_keys = { prefix = \"a b\" }\n", "2: auth.api_keys.prefix: \"a b\" is not a prefix"),
+        (
+            "[auth.api_keys]\nmax_per_agent = 0\n",
+            "2: auth.api_keys.max_per_agent: 0 is not a number from 1 to 1000",
+        ),
+        ("[auth.api_keys]\nmax_per_agent = 1001\n", "2: auth.api_keys.max_per_agent: 1001 is not a number"),
+        (
+            "[auth.api_keys]\nmax_per_agent = \"20\"\n",
+            "2: auth.api_keys.max_per_agent: expected a whole number",
+        ),
         (
             "[mcp.clock]\nurl = \"http://127.0.0.1:1/mcp\"\ncommand = [\"sh\"]\n",
             "2: mcp.clock.url: a server has either a command or a url, not both",
@@ -459,16 +568,31 @@ fn every_problem_is_reported_with_line_and_key() {
             "2: agents.a.skills: there is no skill \"x\"; define it as [skills.x] with a backend",
         ),
     ];
+    let secrets = [("SHORT", "s3cret"), ("SPACED", "s3cret with spaces")];
     for (text, expected) in cases {
-        let (code, stdout, stderr) = check(text, &[], &[]);
+        let (code, stdout, stderr) = check(text, &secrets, &[]);
         assert_eq!((code, stdout.as_str()), (2, ""), "{text}");
         assert!(
             stderr.lines().any(|line| line.starts_with(&format!("a.toml:{expected}"))),
             "{text}: {stderr}"
         );
+        assert!(!stderr.contains("s3cret"), "{stderr}");
     }
     // The same after a valid skill.
     let cases = [
+        (
+            "[agents.a]\nauth = [\"jwt\", \"mtls\"]\n",
+            "4: agents.a.auth: \"mtls\": client certificates are not supported yet; use another method",
+        ),
+        (
+            "[agents.a]\nauth = [\"password\"]\n",
+            "4: agents.a.auth: \"password\" is not one of anonymous, api-key, jwt, oidc, bearer",
+        ),
+        ("[agents.a]\nauth = [\"jwt\", \"jwt\"]\n", "4: agents.a.auth: \"jwt\" is listed twice"),
+        ("[agents.a]\nauth = []\n", "4: agents.a.auth: expected at least one authentication method"),
+        ("[agents.a]\nauth = \"jwt\"\n", "4: agents.a.auth: expected a list, not a string"),
+        ("[agents.a]\nend_user = true\n", "4: agents.a.end_user: expected a quoted string, not a boolean"),
+        ("[agents.a]\nend_user = \"on\"\n", "4: agents.a.end_user: \"on\" is not one of off, required"),
         (
             "[agents.a]\nskills = [\"helo\"]\n",
             "4: agents.a.skills: there is no skill \"helo\"; did you mean hello?",
@@ -547,11 +671,6 @@ fn every_problem_is_reported_with_line_and_key() {
             "4: agents.a.check_media_types: expected true or false, not a string",
         ),
         ("[agents.a]\nreply = \"both\"\n", "4: agents.a.reply: \"both\" is not one of task, message"),
-        ("[agents.a]\nauth = []\n", "4: agents.a.auth: expected at least one authentication method"),
-        (
-            "[agents.a]\nauth = [\"password\"]\n",
-            "4: agents.a.auth: \"password\" is not one of anonymous, api-key",
-        ),
         ("[agents.a]\ndedupe = true\n", "4: agents.a.dedupe: expected a quoted string, not a boolean"),
         (
             "[agents.a]\nretention = { max_age = \"1y\" }\n",

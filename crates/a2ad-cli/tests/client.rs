@@ -246,12 +246,24 @@ async fn exit_codes_reflect_the_outcome() {
             "Please say more\n",
             " input-required; ",
         );
-        run(&[subcommand, "locked", "hi"]).await.check(5, "", "; give credentials with --bearer-env");
+        run(&[subcommand, "locked", "hi"]).await.check(
+            5,
+            "",
+            "; the agent requires an API key in the header X-Api-Key (--api-key-env VAR)",
+        );
         let refused = run(&[subcommand, "locked", "hi", "--header", "X-Api-Key: s3cret"]).await;
-        refused.check(5, "", "; access was denied with --header\n");
+        refused.check(
+            5,
+            "",
+            "; access was denied with --header; the agent requires an API key in the header X-Api-Key (--api-key-env VAR)\n",
+        );
         assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
         let traced = run(&[subcommand, "locked", "hi", "--header", "X-Trace: 1"]).await;
-        traced.check(5, "", "; access was denied with --header; give credentials with --bearer-env, ");
+        traced.check(
+            5,
+            "",
+            "; access was denied with --header; the agent requires an API key in the header ",
+        );
         run(&[subcommand, "nobody", "hi"]).await.check(
             6,
             "",

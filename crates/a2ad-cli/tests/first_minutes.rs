@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the test opens connections of its own")]
 
 use std::{
+    borrow::BorrowMut,
     fs::File,
     io::Read as _,
     path::Path as Folder,
@@ -50,8 +51,8 @@ struct Program {
 }
 
 impl Program {
-    async fn start(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
+    async fn start(mut command: impl BorrowMut<Command>) -> Self {
+        let mut child = command.borrow_mut().spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = within(log.next_line()).await.unwrap().unwrap();
         let first = Json::parse(&line).unwrap();
@@ -154,8 +155,13 @@ async fn the_startup_log_line_omits_agents_that_are_not_served() {
     program.stop().await;
     let closed = start(&[("A2AD_AGENTS__OPEN__ENABLED", "false")]).await;
     assert_eq!(text(&closed.first, "agents").as_deref(), Some(""));
-    assert!(text(&closed.first, "callers").unwrap().starts_with("none: every agent"), "{:?}", closed.first);
-    assert_eq!(text(&closed.first, "try_it"), None, "{:?}", closed.first);
+    assert!(
+        text(&closed.first, "callers").unwrap().starts_with("those with a credential"),
+        "{:?}",
+        closed.first
+    );
+    let command = text(&closed.first, "try_it").unwrap();
+    assert!(command.contains("/a2a/shut -H \"X-Api-Key: $API_KEY\" "), "{command}");
 }
 
 #[tokio::test]
@@ -170,15 +176,14 @@ async fn the_example_command_of_the_banner_works() {
     assert!(status == 200 && head.contains("a2ad-state: completed") && !body.is_empty(), "{head}\n{body}");
 }
 
-#[tokio::test]
-async fn the_startup_message_on_a_terminal_is_text() {
-    let folder = tempfile::tempdir().unwrap();
+/// Starts a server on a terminal and calls an agent; returns what the terminal has shown.
+async fn shown_on_a_terminal(folder: &Folder) -> String {
     let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
     pty::grantpt(&terminal).unwrap();
     pty::unlockpt(&terminal).unwrap();
     let name = pty::ptsname(&terminal, Vec::new()).unwrap();
     let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = a2ad(folder.path(), None);
+    let mut command = a2ad(folder, None);
     let mut child = command.stderr(other_end).spawn().unwrap();
     // The command holds the other end too; dropped, the terminal hangs up when the program ends.
     drop(command);
@@ -204,7 +209,13 @@ async fn the_startup_message_on_a_terminal_is_text() {
         }
     }
     child.kill().await.unwrap();
-    let shown = shown.replace('\r', "");
+    shown.replace('\r', "")
+}
+
+#[tokio::test]
+async fn the_startup_message_on_a_terminal_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = shown_on_a_terminal(folder.path()).await;
     for expected_text in [
         "serves A2A 1.0, 0.3, draft at http://127.0.0.1:",
         "/a2a/demo, also at /: ",
@@ -216,6 +227,57 @@ async fn the_startup_message_on_a_terminal_is_text() {
         assert!(shown.contains(expected_text), "{expected_text:?} is not in {shown}");
     }
     assert!(!shown.contains('{'), "no JSON on a terminal: {shown}");
+}
+
+/// A log would keep the token and a screen does not.
+#[tokio::test]
+async fn the_admin_token_is_shown_once_and_never_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a2ad.db.keys/admin");
+    let shown = shown_on_a_terminal(folder.path()).await;
+    let token = std::fs::read_to_string(&file).unwrap();
+    let random = token.trim_end().strip_prefix("a2ad_admin_").unwrap();
+    assert!(random.len() == 52 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{random}");
+    let expected = format!("Admin token, shown only now and kept in {}:\n\n  {token}", file.display());
+    assert!(shown.contains(&expected), "{shown}");
+    let again = shown_on_a_terminal(folder.path()).await;
+    assert!(!again.contains(random) && !again.contains("Admin token"), "{again}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), token);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a2ad.db.keys/admin");
+    let mut command = a2ad(folder.path(), Some("trace"));
+    let program = Program::start(command.env("RUST_LOG", "trace")).await;
+    let token = std::fs::read_to_string(&file).unwrap().trim_end().to_owned();
+    let head = format!("GET /console/api/keys HTTP/1.1\r\nauthorization: Bearer {token}");
+    assert_eq!(program.ask(&head, "").await.0, 200);
+    let first = format!("{:?}", program.first);
+    let log = [first, program.stop().await.join("\n")].concat();
+    assert!(log.contains("the admin token was made") && log.contains(file.to_str().unwrap()), "{log}");
+    assert!(!log.contains(&token) && !log.contains(&token[11..]), "{log}");
+}
+
+/// Another user could have read it, so it is reported; a volume that is mounted again may be the cause.
+#[tokio::test]
+async fn permissions_of_others_for_the_admin_token_are_removed_and_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    Program::start(a2ad(folder.path(), None)).await.stop().await;
+    let file = folder.path().join("a2ad.db.keys/admin");
+    let token = std::fs::read(&file).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let log = Program::start(a2ad(folder.path(), None)).await.stop().await.join("\n");
+    assert!(log.contains("other users could read the admin token; their permissions were removed"), "{log}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read(&file).unwrap(), token);
+    let log = Program::start(a2ad(folder.path(), None)).await.stop().await.join("\n");
+    assert!(!log.contains("admin token"), "{log}");
+    // A file without a token is not overwritten.
+    std::fs::write(&file, "short\n").unwrap();
+    let refused = within(a2ad(folder.path(), None).output()).await.unwrap();
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{error}");
+    assert!(error.contains("a2ad.db.keys/admin has no key") && error.contains("remove the file"), "{error}");
 }
 
 #[tokio::test]
@@ -593,12 +655,18 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
     let programs = folder.path().join("target/release");
     std::fs::create_dir_all(&programs).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_a2ad"), programs.join("a2ad")).unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Below the ports that the system gives to the servers of other tests: this one is free between the two servers.
+    let first = 10_240 + (std::process::id() % 20_000) as u16;
+    let port =
+        (first..32_768).find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
     // The shell ends when both servers have ended.
     let script = format!("{}\nwait", demo[0].replace("4343", &port.to_string()));
     let mut shell = process::command("bash");
     shell.args(["-c", &script]).current_dir(folder.path());
-    let output = tokio::time::timeout(Duration::from_secs(90), shell.output()).await.unwrap().unwrap();
+    let Ok(output) = tokio::time::timeout(Duration::from_secs(90), shell.output()).await else {
+        panic!("the servers wrote: {:?}", std::fs::read_to_string(folder.path().join("crash.log")));
+    };
+    let output = output.unwrap();
     let (shown, errors) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let sections: Vec<String> = (1..=20).map(|number| format!("Section {number} of 20: ")).collect();
@@ -645,7 +713,7 @@ async fn the_log_is_complete_when_the_store_fails() {
     assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
 
-/// README.md names exactly the files of the store while it is open; a clean stop leaves one.
+/// README.md names exactly the files of the store while it is open; a clean stop leaves the database and the keys.
 #[tokio::test]
 async fn the_readme_names_the_files_of_the_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -657,11 +725,13 @@ async fn the_readme_names_the_files_of_the_store() {
         names.sort();
         names
     };
-    assert_eq!(files(), ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal", "a2ad.db.lock"]);
+    assert_eq!(files(), ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal", "a2ad.db.keys", "a2ad.db.lock"]);
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let named = readme.split_once("The store is four files: ").unwrap().1;
+    let named = readme.split_once("The store is four files and a folder: ").unwrap().1;
     let named = named.split("\n\n").next().unwrap();
-    assert!(files().iter().all(|file| named.contains(&format!("`{file}`"))), "{named}");
+    let is_named =
+        |file: &String| named.contains(&format!("`{file}`")) || named.contains(&format!("`{file}/`"));
+    assert!(files().iter().all(is_named), "{named}");
     // The lock describes the process while it runs.
     let lock = || std::fs::read_to_string(folder.path().join("a2ad.db.lock")).unwrap();
     let described = Json::parse(lock().trim()).unwrap();
@@ -669,5 +739,5 @@ async fn the_readme_names_the_files_of_the_store() {
     assert_eq!(text(&described, "address").as_deref(), Some(program.address.as_str()));
     assert_eq!(text(&described, "state").as_deref(), Some("serving"));
     program.stop().await;
-    assert_eq!(files(), ["a2ad.db"]);
+    assert_eq!(files(), ["a2ad.db", "a2ad.db.keys"]);
 }

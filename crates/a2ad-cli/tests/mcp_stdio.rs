@@ -24,14 +24,17 @@ default_agent = "one"
 [skills]
 echo = { builtin = "echo" }
 approver = { builtin = "approver" }
+plotter = { builtin = "plotter" }
 [skills.sum]
 description = "Adds"
 command = { argv = ["python3", "-c", "import json, sys; n = json.load(sys.stdin); print(json.dumps({'sum': n['a'] + n['b']}))"] }
 input_schema = { type = "object", properties = { a = { type = "number" }, b = { type = "number" } }, required = ["a", "b"] }
 [agents]
-one = { skills = ["echo", "sum"] }
+one = { skills = ["echo", "sum", "plotter"] }
 two = { skills = ["approver"] }
 "#;
+
+const TOOLS: [&str; 5] = ["one__echo", "one__sum", "one__plotter", "two__approver", "two__approver-auth"];
 
 async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
@@ -64,6 +67,10 @@ impl Session {
     }
 
     async fn send(&mut self, message: Value) {
+        self.send_text(&message.to_string()).await;
+    }
+
+    async fn send_text(&mut self, message: &str) {
         let input = self.input.as_mut().unwrap();
         input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
@@ -100,7 +107,7 @@ impl Session {
 }
 
 async fn check_calls(session: &mut Session) {
-    assert_eq!(session.tools().await, ["one__echo", "one__sum", "two__approver", "two__approver-auth"]);
+    assert_eq!(session.tools().await, TOOLS);
     let result = session.call("one__echo", json!({"message": "hi"})).await;
     assert_eq!(result["content"], json!([{"type": "text", "text": "hi"}]));
     let result = session.call("one__sum", json!({"a": 1, "b": 41})).await;
@@ -110,6 +117,19 @@ async fn check_calls(session: &mut Session) {
         result["isError"] == true && result["content"][0]["text"].as_str().unwrap().contains('b'),
         "{result}"
     );
+    // A tree of values would lose digits.
+    let numbers = r#"{"large":123456789012345678901234567890,"exact":1.10}"#;
+    let call = format!(r#"{{"name":"one__echo","arguments":{numbers}}}"#);
+    session.send_text(&format!(r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{call}}}"#)).await;
+    assert_eq!(session.next().await["result"]["content"][0]["text"], numbers);
+    let result = session.call("one__plotter", json!({"message": "3 1 2 as svg"})).await;
+    let image = &result["content"][0];
+    assert_eq!((&image["type"], &image["mimeType"]), (&json!("image"), &json!("image/svg+xml")));
+    assert!(image["data"].as_str().unwrap().starts_with("PHN2Zy"), "{image}");
+    // What is not a message is answered.
+    session.send_text("not json").await;
+    let refused = session.next().await;
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32700), &json!(null)));
     // A question is asked while the call is open.
     let call = json!({"name": "two__approver", "arguments": {"message": "jump"}});
     session.send(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call})).await;
@@ -188,6 +208,90 @@ async fn cancelled_call_is_cancelled_at_the_server() {
     let cancelled = json!({"requestId": 7});
     session.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})).await;
     until(protocol::TaskState::Canceled).await;
+    assert_eq!(session.end().await, Some(0));
+}
+
+/// The states of the tasks of an agent.
+async fn states(server: &Server, agent: &str) -> Vec<protocol::TaskState> {
+    let client = client::Client::connect(&format!("{}/a2a/{agent}", server.url())).unwrap();
+    let listed = client.list_tasks(protocol::ListTasks::default()).await.unwrap();
+    listed.tasks.iter().map(|task| task.status.state).collect()
+}
+
+/// Calls a tool of the server that runs in a folder, and closes the input when the task is in this state. Then the task
+/// must be canceled before the process ends.
+async fn check_end_of_input(tool: &str, text: &str, until: protocol::TaskState) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(folder.path(), &[]).await;
+    let call = json!({"name": tool, "arguments": {"message": text}});
+    session.send(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call})).await;
+    if until == protocol::TaskState::InputRequired {
+        assert_eq!(session.next().await["method"], "elicitation/create");
+    }
+    let (agent, _) = tool.split_once("__").unwrap();
+    within(async {
+        while states(&server, agent).await != [until] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    session.input = None;
+    assert_eq!(within(session.child.wait()).await.unwrap().code(), Some(0));
+    assert_eq!(states(&server, agent).await, [protocol::TaskState::Canceled], "{tool}");
+}
+
+#[tokio::test]
+async fn end_of_input_cancels_an_open_call() {
+    check_end_of_input("one__echo", "hold", protocol::TaskState::Working).await;
+}
+
+#[tokio::test]
+async fn end_of_input_cancels_an_open_question() {
+    check_end_of_input("two__approver", "jump", protocol::TaskState::InputRequired).await;
+}
+
+/// A call that was sent before the end of the input is answered.
+#[tokio::test]
+async fn end_of_input_lets_calls_end() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let mut session = Session::start(folder.path(), &[]).await;
+    let call = json!({"name": "one__sum", "arguments": {"a": 1, "b": 41}});
+    session.send(json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call})).await;
+    session.input = None;
+    assert_eq!(session.next().await["result"]["structuredContent"], json!({"sum": 42}));
+    assert_eq!(session.end().await, Some(0));
+}
+
+#[tokio::test]
+async fn changed_agents_of_a_server_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a2ad.toml");
+    std::fs::write(&file, CONFIG).unwrap();
+    let server = serve(folder.path()).await;
+    let mut session = Session::start(folder.path(), &[]).await;
+    assert_eq!(session.tools().await, TOOLS);
+    // A question that is open meanwhile belongs to the same task afterwards.
+    let call = json!({"name": "two__approver", "arguments": {"message": "jump"}});
+    session.send(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call})).await;
+    let question = session.next().await;
+    let added =
+        CONFIG.replace(r#"["approver"]"#, r#"["approver", "echo"]"#) + "three = { skills = [\"sum\"] }\n";
+    std::fs::write(&file, added).unwrap();
+    let notice = session.next().await;
+    assert_eq!(notice["method"], "notifications/tools/list_changed");
+    assert_eq!(session.next().await["method"], "notifications/resources/list_changed");
+    let tools = session.tools().await;
+    assert!(["two__echo", "three__sum"].iter().all(|tool| tools.contains(&(*tool).to_owned())), "{tools:?}");
+    let result = session.call("three__sum", json!({"a": 1, "b": 1})).await;
+    assert_eq!(result["structuredContent"], json!({"sum": 2}));
+    let answer = json!({"action": "accept", "content": {"answer": "approve"}});
+    session.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).await;
+    let response = session.next().await;
+    assert_eq!(response["result"]["content"][0]["text"], "Approved: jump", "{response}");
+    assert_eq!(states(&server, "two").await, [protocol::TaskState::Completed]);
     assert_eq!(session.end().await, Some(0));
 }
 

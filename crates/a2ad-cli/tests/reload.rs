@@ -389,3 +389,83 @@ async fn requests_are_answered_while_an_mcp_server_starts() {
     assert_eq!(status("/readyz", free).await, (503, Some("1".into())));
     assert_eq!(status("/.well-known/agent-card.json", free).await.0, 503);
 }
+
+/// An agent with one built-in skill is the built-in agent itself, one with several is a router; both save the same form.
+#[tokio::test]
+async fn waiting_task_goes_on_when_its_agent_has_more_or_fewer_skills() {
+    let (one, two) = ("[skills.approver]\nbuiltin = \"approver\"\n", "[skills.echo]\nbuiltin = \"echo\"\n");
+    let running = Running::start(one).await;
+    for config in [format!("{one}{two}"), one.to_owned()] {
+        let asked = running.send("approver", "jump", true).await;
+        assert_eq!(state(&asked), "TASK_STATE_INPUT_REQUIRED", "{asked}");
+        let before = running.card(CARDS[1].0, CARDS[1].1).await;
+        running.replace("a2ad.toml", &config);
+        while running.card(CARDS[1].0, CARDS[1].1).await == before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut params = message("answer", "approve", false);
+        params["message"]["taskId"] = asked["id"].clone();
+        let answered = Caller::new(running.server.address).call("main", "SendMessage", params).await.unwrap();
+        assert_eq!(artifact_text(&answered["task"]), "Approved: jump", "{answered}");
+    }
+}
+
+/// The headers of every request of an MCP client.
+const MCP: [(&str, &str); 2] =
+    [("accept", "application/json, text/event-stream"), ("content-type", "application/json")];
+
+/// A stream of events of an MCP client, after the head of the response.
+async fn mcp_stream(
+    server: &Server,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (http1::Connection, http1::Head) {
+    let mut connection = http1::Connection::open(server.address).await.unwrap();
+    let headers: Vec<_> = MCP.iter().chain(headers).copied().collect();
+    connection.send(method, "/mcp", &headers, body.as_bytes()).await.unwrap();
+    let head = connection.head().await.unwrap();
+    assert!(matches!(head.status, 200 | 202), "{}", head.status);
+    (connection, head)
+}
+
+/// The next message of a stream.
+async fn next_message(stream: &mut http1::Connection) -> Value {
+    loop {
+        let event = tokio::time::timeout(TIMEOUT, stream.event()).await.unwrap().unwrap().unwrap();
+        if let Ok(message) = serde_json::from_str(&event.data) {
+            return message;
+        }
+    }
+}
+
+#[tokio::test]
+async fn mcp_clients_are_notified_of_a_saved_file() {
+    let running = Running::start(BUILTINS).await;
+    let server = &running.server;
+    // A client with a session.
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+        "capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    let (_, head) = mcp_stream(server, "POST", &[], initialize).await;
+    let session = [("mcp-session-id", head.headers.get("mcp-session-id").unwrap())];
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    mcp_stream(server, "POST", &session, initialized).await;
+    let (mut stream, _) = mcp_stream(server, "GET", &session, "").await;
+    // One of the newest revision.
+    let listen = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{
+        "notifications":{"toolsListChanged":true},"_meta":{
+        "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+        "io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},
+        "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let newest = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "subscriptions/listen")];
+    let (mut subscription, _) = mcp_stream(server, "POST", &newest, listen).await;
+    assert_eq!(next_message(&mut subscription).await["method"], "notifications/subscriptions/acknowledged");
+    running.replace("a2ad.toml", &format!("{BUILTINS}[skills.added]\nbuiltin = \"echo\"\n"));
+    for stream in [&mut stream, &mut subscription] {
+        assert_eq!(next_message(stream).await["method"], "notifications/tools/list_changed");
+    }
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let (mut listed, _) = mcp_stream(server, "POST", &session, list).await;
+    let listed = next_message(&mut listed).await.to_string();
+    assert!(listed.contains(r#""name":"added""#), "{listed}");
+}

@@ -16,6 +16,8 @@ use tokio::process::Command;
 const SCHEMA_3: &str = include_str!("../../store/tests/fixtures/schema-3.sql");
 /// The fourth migration.
 const TO_SCHEMA_4: &str = include_str!("../../store/src/sqlite/migrations/0004_owners.sql");
+/// The fifth one.
+const TO_SCHEMA_5: &str = include_str!("../../store/src/sqlite/migrations/0005_long_turns.sql");
 /// Undoes the second and third migration.
 const TO_SCHEMA_1: &str = "
     DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
@@ -23,8 +25,9 @@ const TO_SCHEMA_1: &str = "
     CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
     CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
     ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
-/// Keeps the tasks of the fixture, whatever the date is.
-const CONFIG: &str = "[store.retention]\nmax_age = \"36500d\"\nkeys = \"36500d\"\n";
+/// Keeps the tasks of the fixture, also the one that waits for its client, whatever the date is.
+const CONFIG: &str = "[store.retention]\nmax_age = \"36500d\"\nkeys = \"36500d\"\n\
+                      [limits]\ninterrupted_ttl = \"36500d\"\n";
 /// Kills at equal intervals; as many more may follow to hit the migration.
 const KILLS: u32 = 16;
 /// Rows that make a migration long enough to be hit by a kill.
@@ -83,14 +86,17 @@ async fn check_tasks(server: &Server) {
 
 #[tokio::test]
 async fn a_store_of_a_previous_schema_is_opened() {
-    for version in [1, 3, 4] {
+    for version in [1_i64, 3, 4, 5] {
         let folder = tempfile::tempdir().unwrap();
         let connection = create(&folder.path().join("old.db"));
         match version {
             1 => connection.execute_batch(TO_SCHEMA_1).unwrap(),
-            4 => {
-                connection.execute_batch(TO_SCHEMA_4).unwrap();
-                connection.pragma_update(None, "user_version", 4).unwrap();
+            4 | 5 => {
+                let migrations = [TO_SCHEMA_4, TO_SCHEMA_5];
+                connection
+                    .execute_batch(&migrations[..usize::try_from(version - 3).unwrap()].concat())
+                    .unwrap();
+                connection.pragma_update(None, "user_version", version).unwrap();
             }
             _ => {}
         }
@@ -105,7 +111,7 @@ async fn a_store_of_a_previous_schema_is_opened() {
         server.kill().await.unwrap();
         let stored = Connection::open(folder.path().join("old.db")).unwrap();
         let number = |name| stored.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-        assert!(number("user_version") >= 5, "schema {version}");
+        assert!(number("user_version") >= 6, "schema {version}");
         assert_eq!(number("application_id"), i64::from(u32::from_be_bytes(*b"a2ad")));
     }
 }
@@ -200,9 +206,16 @@ fn schema(store: &Path) -> i64 {
         let query = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
         connection.query_row(query, [name], |_| Ok(())).optional().unwrap().is_some()
     };
-    let found = ["tallies", "turn_keys_by_key", "tasks_suspects", "agent_counts", "journal"].map(has);
-    let expected =
-        [matches!(version, 2 | 3), version >= 3, matches!(version, 3 | 4), version >= 4, version >= 5];
+    let names = ["tallies", "turn_keys_by_key", "tasks_suspects", "agent_counts", "journal", "api_keys"];
+    let expected = [
+        matches!(version, 2 | 3),
+        version >= 3,
+        matches!(version, 3 | 4),
+        version >= 4,
+        version >= 5,
+        version >= 6,
+    ];
+    let found = names.map(has);
     assert_eq!(found, expected, "schema {version}");
     let damage: String = connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
     assert_eq!(damage, "ok");

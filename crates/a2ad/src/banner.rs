@@ -10,18 +10,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use engine::{Catalog, DEFAULT_TENANT, RegisteredAgent};
+use engine::{AgentSettings, AuthMethod, AuthMethods, Catalog, DEFAULT_TENANT, EndUser, RegisteredAgent};
 use inbound::ServerOptions;
 
 /// What callers without a credential may do.
 const CALLERS: &str =
     "anonymous; everybody who can reach this address is the same caller and sees the same tasks";
 
-/// The same where no agent accepts anonymous callers.
-const NO_CALLERS: &str = "none: every agent requires credentials, and this version cannot check any";
+/// The same where every agent requires a credential.
+const KNOWN_CALLERS: &str = "those with a credential that the agent accepts; each sees its own tasks";
 
-/// Appended to an agent that accepts no caller.
-const CLOSED: &str = " (refuses every call: this version cannot check credentials)";
+/// The same where only an application could identify callers.
+const APPLICATION_CALLERS: &str = "none: every agent requires a caller that the application has identified";
+
+/// The same in production without authentication.
+const NO_CALLERS: &str =
+    "none: every call gets 503, because no authentication is configured; set A2A_SECRET or [auth]";
+
+/// Appended to an agent that nobody can call.
+const UNCONFIGURED: &str = " (every call gets 503: no authentication is configured)";
 
 /// What the startup message is made of.
 #[derive(Clone, Copy)]
@@ -48,7 +55,7 @@ impl Banner<'_> {
         }
         let ids = |open: bool| -> Vec<&str> {
             self.served()
-                .filter(|agent| agent.settings().anonymous == open)
+                .filter(|agent| agent.settings().is_open() == open)
                 .map(|agent| agent.info().id.as_str())
                 .collect()
         };
@@ -56,7 +63,7 @@ impl Banner<'_> {
         tracing::info!(
             url = self.url(),
             agents = ids(true).join(", "),
-            // Agents that accept no caller.
+            // Agents that require a credential.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
             default_agent = self.default_agent(),
             generations = self.server_options.accepted_versions.labels().join(", "),
@@ -75,9 +82,15 @@ impl Banner<'_> {
         agents.filter(|registered| registered.settings().enabled)
     }
 
-    /// The agents that accept anonymous callers; no other credential can be checked yet.
+    /// The agents that accept calls without a credential.
     fn open(&self) -> impl Iterator<Item = &RegisteredAgent> {
-        self.served().filter(|registered| registered.settings().anonymous)
+        self.served().filter(|registered| registered.settings().is_open())
+    }
+
+    /// The agents that accept some caller.
+    fn callable(&self) -> impl Iterator<Item = &RegisteredAgent> {
+        let accepts = |auth: AuthMethods| auth.permit_anonymous() || auth.verify_credentials();
+        self.served().filter(move |registered| accepts(registered.settings().auth))
     }
 
     /// The id of the agent at `/`.
@@ -86,23 +99,64 @@ impl Banner<'_> {
     }
 
     fn callers(&self) -> &'static str {
-        if self.open().next().is_some() { CALLERS } else { NO_CALLERS }
+        match (self.open().next(), self.callable().next()) {
+            (Some(_), _) => CALLERS,
+            (None, Some(_)) => KNOWN_CALLERS,
+            (None, None) if self.served().any(|agent| agent.settings().auth.is_unconfigured()) => NO_CALLERS,
+            (None, None) => APPLICATION_CALLERS,
+        }
     }
 
     fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A command that calls an agent; `None` if no agent accepts anonymous callers.
+    /// A command that calls an agent, if possible one that needs no credential; `None` if nobody can call any.
     fn command(&self) -> Option<String> {
-        let default = self.open().find(|registered| registered.info().id == self.default_agent());
-        let agent = default.or_else(|| self.open().next())?.info();
+        let is_default = |registered: &&RegisteredAgent| registered.info().id == self.default_agent();
+        let found = self.open().find(is_default).or_else(|| self.open().next());
+        let found = found.or_else(|| self.callable().find(is_default)).or_else(|| self.callable().next())?;
+        let headers: String = inbound::example_headers(found.settings())
+            .into_iter()
+            .map(|(name, value)| format!(" -H \"{name}: {value}\""))
+            .collect();
+        let agent = found.info();
         let example = agent.skills.iter().find_map(|skill| skill.examples.first());
         let example = example.map_or("hello", String::as_str);
         // Escaped for a single-quoted shell string.
         let example = example.replace('\'', r"'\''");
         let (url, agent) = (self.url(), &agent.id);
-        Some(format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{example}'"))
+        Some(format!("curl -s {url}/a2a/{agent}{headers} -H 'Content-Type: text/plain' -d '{example}'"))
+    }
+}
+
+/// Appended to an agent that not everybody can call.
+fn access(settings: &AgentSettings) -> String {
+    let end_user = match settings.end_user {
+        EndUser::Off => None,
+        EndUser::Required => Some("a token of the end user"),
+    };
+    let any_of: Vec<&str> = settings.auth.iter().filter_map(credential).collect();
+    let caller =
+        if any_of.is_empty() || settings.auth.permit_anonymous() { None } else { Some(any_of.join(" or ")) };
+    match (caller, end_user) {
+        _ if settings.auth.is_unconfigured() => UNCONFIGURED.to_owned(),
+        (None, None) if settings.auth.permit_anonymous() => String::new(),
+        (None, None) => " (requires a caller that the application has identified)".to_owned(),
+        (Some(caller), None) => format!(" (requires {caller})"),
+        (None, Some(end_user)) => format!(" (requires {end_user})"),
+        (Some(caller), Some(end_user)) => format!(" (requires {caller}, and {end_user})"),
+    }
+}
+
+fn credential(method: AuthMethod) -> Option<&'static str> {
+    match method {
+        AuthMethod::Anonymous => None,
+        AuthMethod::ApiKey => Some("an API key"),
+        AuthMethod::Jwt => Some("a token of a shared secret"),
+        AuthMethod::Oidc => Some("a token of an issuer"),
+        AuthMethod::Bearer => Some("the static token"),
+        AuthMethod::Mtls => Some("a client certificate"),
     }
 }
 
@@ -123,8 +177,8 @@ impl Display for Banner<'_> {
         for agent in self.served() {
             let id = &agent.info().id;
             let at = if *id == self.default_agent() { ", also at /" } else { "" };
-            let closed = if agent.settings().anonymous { "" } else { CLOSED };
-            writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.info().description)?;
+            let access = access(agent.settings());
+            writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{access}", agent.info().description)?;
         }
         writeln!(out, "\n  data     {}", absolute(self.store).display())?;
         if let Some(file) = self.config {
@@ -141,7 +195,6 @@ impl Display for Banner<'_> {
 
 #[cfg(test)]
 mod tests {
-    use engine::AgentSettings;
     use outbound::agents;
 
     use super::*;
@@ -169,11 +222,30 @@ mod tests {
         let configured = Banner { config: Some(Path::new("/etc/a2ad.toml")), ..banner }.to_string();
         assert!(configured.contains("a2ad.db\n  config   /etc/a2ad.toml\n"), "{configured}");
         let version = env!("CARGO_PKG_VERSION");
-        let settings = AgentSettings { anonymous: false, ..AgentSettings::default() };
-        let closed = Catalog::new("echo", [echo.with_settings(settings)]);
-        let text = Banner { catalog: &closed, ..banner }.to_string();
-        assert!(text.contains("  callers  none: every agent "), "{text}");
-        assert!(text.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{text}");
+        let text = |settings: AgentSettings| {
+            let catalog = Catalog::new("echo", [echo.clone().with_settings(settings)]);
+            Banner { catalog: &catalog, ..banner }.to_string()
+        };
+        let unconfigured =
+            text(AgentSettings { auth: AuthMethods::UNCONFIGURED, ..AgentSettings::default() });
+        assert!(unconfigured.contains("  callers  none: every call gets 503"), "{unconfigured}");
+        assert!(unconfigured.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{unconfigured}");
+        let methods = [AuthMethod::ApiKey, AuthMethod::Jwt];
+        let closed = text(AgentSettings {
+            auth: methods.into_iter().collect(),
+            end_user: EndUser::Required,
+            security: inbound::security_schemes(methods, &[]),
+            ..AgentSettings::default()
+        });
+        for part in [
+            " (requires an API key or a token of a shared secret, and a token of the end user)\n",
+            "  callers  those with a credential that the agent accepts; each sees its own tasks\n",
+            "/a2a/echo -H \"X-Api-Key: $API_KEY\" -H \"X-End-User-Token: $END_USER_TOKEN\" -H 'Content-Type",
+        ] {
+            assert!(closed.contains(part), "{part} in {closed}");
+        }
+        let none = text(AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });
+        assert!(none.contains(" (requires a caller that the application has identified)"), "{none}");
         assert_eq!(
             banner.to_string(),
             format!(

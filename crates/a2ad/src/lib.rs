@@ -33,8 +33,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod admin_token;
 mod banner;
 pub mod explain;
+#[cfg(feature = "backends")]
+mod issuer_keys;
 mod local;
 mod port_holder;
 mod probe;
@@ -49,13 +52,16 @@ pub mod testing;
 /// and it probes ports to explain failed calls.
 #[doc(hidden)]
 pub mod internal {
+    #[cfg(feature = "backends")]
+    pub use crate::issuer_keys::IssuerKeyFetcher;
     #[cfg(feature = "mcp")]
     pub use crate::stdio::{StdioError, serve_stdio};
     pub use crate::{
+        admin_token::FILE as ADMIN_TOKEN_FILE,
         explain::syntax::json_syntax_error,
         local::LocalServer,
         probe::{ProbeResult, get as probe},
-        serve::{SHUTDOWN_LIMIT, Settings, bind, serve},
+        serve::{SHUTDOWN_LIMIT, Settings, audiences, bind, is_loopback, serve},
     };
 }
 

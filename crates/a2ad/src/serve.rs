@@ -13,7 +13,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{banner::Banner, port_holder, server::Server};
+use crate::{
+    admin_token::AdminToken,
+    banner::Banner,
+    port_holder,
+    server::{OpenStore, Server},
+};
 
 /// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish and to stop.
 pub const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
@@ -45,6 +50,8 @@ pub struct Settings {
     pub server_options: ServerOptions,
     /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub drain_delay: Option<Duration>,
+    /// Logged once, after the startup message.
+    pub warnings: Vec<String>,
 }
 
 impl Default for Settings {
@@ -58,6 +65,7 @@ impl Default for Settings {
             limits: Limits::default(),
             server_options: ServerOptions::default(),
             drain_delay: None,
+            warnings: Vec::new(),
         }
     }
 }
@@ -65,10 +73,14 @@ impl Default for Settings {
 /// Why a server does not start or had to stop. The message is for its operator.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is not a loopback address. This version cannot check credentials, so other addresses are
-    /// refused.
-    #[error("listening on {0} would accept calls from anyone: this version cannot check credentials; use a loopback address such as 127.0.0.1:{port}", port = .0.port())]
-    NotLoopback(SocketAddr),
+    /// Others can reach the address, and nobody has decided who may call these agents.
+    #[error("listening on {address} would accept calls from anyone: nobody has decided who may call {agents}; set Card::auth or Builder::auth, or if everybody may, Card::anonymous(true); or use a loopback address such as 127.0.0.1:{port}", port = .address.port())]
+    Unprotected {
+        /// The requested address.
+        address: SocketAddr,
+        /// The ids of the agents.
+        agents: String,
+    },
     /// The address is not an address, or its host is unknown.
     #[error("the listen address cannot be resolved: {0}; expected host and port, such as 127.0.0.1:4242")]
     Address(std::io::Error),
@@ -85,6 +97,9 @@ pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
+    /// A key beside the store cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] store::KeyFileError),
     /// The store can no longer write; the reason, what is known about the acknowledged tasks, and what to do.
     #[error("the store cannot write any more: {0}")]
     StoreFailed(String),
@@ -136,16 +151,34 @@ fn held_by(holder: Option<&str>) -> String {
 /// Serves the configured agents on a listener of [`bind`] until a signal arrives, then shuts down gracefully. The address
 /// is bound first: a second instance started by mistake fails before it starts a backend or opens the store.
 pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), ServeError> {
-    let Settings { config, listen: address, store, catalog, catalogs, limits, server_options, drain_delay } =
-        settings;
+    let Settings {
+        config,
+        listen: address,
+        store,
+        catalog,
+        catalogs,
+        limits,
+        mut server_options,
+        drain_delay,
+        warnings,
+    } = settings;
     let signals = Signals::new();
-    let server = Server::open(&store, catalog, limits, server_options.clone())?;
+    let opened = OpenStore::open(&store)?;
+    let admin_token = AdminToken::of(&store)?;
+    server_options.auth.admin_token = Some(admin_token.secret());
+    let server = Server::start(opened, catalog, limits, server_options.clone());
     let address = listener.local_addr().unwrap_or(address);
     let config = config.as_deref();
+    // Before the address is shown: commands that are run then look for it in the record.
+    server.record(InstanceState::Serving, Some(address));
     {
         // Kept no longer than this: the backends of a catalog stop when nobody uses it any more.
         let catalog = server.catalog();
         Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
+        admin_token.announce();
+    }
+    for warning in warnings {
+        tracing::warn!("{warning}");
     }
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
     let current = server.current_catalog();
@@ -163,7 +196,9 @@ pub(crate) async fn replace_catalog(
 ) -> Infallible {
     if let Some(mut catalogs) = catalogs {
         while let Some(catalog) = catalogs.recv().await {
-            current.swap(catalog);
+            let replaced = current.swap(catalog);
+            // Not on a thread that serves requests.
+            let _ = tokio::task::spawn_blocking(move || drop(replaced)).await;
         }
     }
     std::future::pending().await
@@ -175,10 +210,11 @@ pub(crate) async fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, S
     found.next().ok_or_else(|| ServeError::Address(std::io::ErrorKind::NotFound.into()))
 }
 
-/// Binds the address; only loopback addresses are allowed.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
+/// Binds the address. One that others can reach is refused while there are agents that everybody may call and of which
+/// nobody has decided that.
+pub async fn bind(address: SocketAddr, unprotected: &[&str]) -> Result<TcpListener, ServeError> {
+    if !is_loopback(address) && !unprotected.is_empty() {
+        return Err(ServeError::Unprotected { address, agents: unprotected.join(", ") });
     }
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
@@ -190,9 +226,26 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     }
 }
 
+/// Whether only this machine can reach an address.
+pub fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+/// What the audience of tokens is unless it is configured: the public URL, else the address of the listener.
+pub fn audiences(public_url: Option<&str>, address: Option<SocketAddr>) -> Vec<String> {
+    match (public_url, address) {
+        (Some(url), _) => vec![url.to_owned()],
+        (None, Some(address)) if is_loopback(address) => {
+            vec![format!("http://{address}"), format!("http://localhost:{}", address.port())]
+        }
+        (None, Some(address)) => vec![format!("http://{address}")],
+        (None, None) => Vec::new(),
+    }
+}
+
 /// Load balancers need time to notice that a server is not ready; on loopback there are none.
 pub(crate) fn default_drain_delay(address: SocketAddr) -> Duration {
-    if address.ip().is_loopback() { Duration::ZERO } else { Duration::from_secs(5) }
+    if is_loopback(address) { Duration::ZERO } else { Duration::from_secs(5) }
 }
 
 /// Serves until a signal arrives, then shuts down gracefully; a second signal forces the exit.
@@ -203,7 +256,6 @@ pub(crate) async fn serve_until_stopped(
     drain_delay: Duration,
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
-    server.record(InstanceState::Serving, listener.local_addr().ok());
     let serving = listen::serve(listener, server.service(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {

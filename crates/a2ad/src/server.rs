@@ -3,6 +3,8 @@
 //! A mounted server handles no signals and does not listen: its owner calls [`Server::drain`] and watches
 //! [`Server::failed`]. A server started with [`Builder::serve`] does both itself.
 
+mod api_keys;
+mod auth;
 mod card;
 
 use std::{
@@ -15,20 +17,25 @@ use std::{
 };
 
 use axum::Extension;
-use engine::{Agent, AgentSettings, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
-use inbound::{HttpService, Profile, Ready, ServerOptions};
+use engine::{Agent, AgentSettings, AuthMethods, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
+use inbound::{ApiKeyOptions, HttpService, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
 
-use crate::{banner::Banner, serve};
+use crate::{admin_token::AdminToken, banner::Banner, serve};
 
+pub use api_keys::ApiKeys;
+pub use auth::Auth;
 pub use axum::Router;
 pub use card::Card;
-pub use engine::{AgentInfo, Dedupe, Limits, RegisteredAgent, Retention, RunSettings};
-pub use inbound::{AcceptedVersions, Caller, CardShape, ExtendedCard, Peer};
+pub use engine::{
+    AgentInfo, ApiKey, ApiKeyError, Dedupe, Limits, RegisteredAgent, Retention, RunSettings,
+    store::StoreError,
+};
+pub use inbound::{AcceptedVersions, AuthMethod, Caller, CardShape, ExtendedCard, Peer};
 pub use protocol::ErrorTable;
-pub use store::OpenError;
+pub use store::{KeyFileError, OpenError};
 
 pub use crate::serve::ServeError;
 
@@ -40,6 +47,7 @@ pub struct Server {
     service: HttpService,
     /// Describes this process to others that try to open the same store.
     instance: Instance,
+    api_key_options: ApiKeyOptions,
     /// The temporary directory of a store without a path; deleted when its last owner is dropped.
     temp_dir: Option<Arc<TempDir>>,
 }
@@ -60,6 +68,8 @@ impl Server {
             public_url: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
+            auth: Auth::default(),
+            listed_auth: BTreeMap::new(),
             invalid_setting: None,
         }
     }
@@ -86,6 +96,11 @@ impl Server {
             Some(temp_dir) => router.layer(Extension(Arc::clone(temp_dir))),
             None => router,
         }
+    }
+
+    /// The API keys: makes, lists and revokes them.
+    pub fn api_keys(&self) -> ApiKeys {
+        ApiKeys::new(self.engine.clone(), self.api_key_options.clone())
     }
 
     /// Shuts down gracefully: new messages are rejected as unavailable, runs may finish within `grace`, then
@@ -120,14 +135,24 @@ impl Server {
         limits: Limits,
         server_options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        let (feed, clock) = (Feed::default(), Clock::system());
-        let store = Sqlite::open(&store::SqliteOptions::at(path), feed.clone(), &clock)?;
+        Ok(Self::start(OpenStore::open(path)?, catalog, limits, server_options))
+    }
+
+    /// Starts the engine on an open store.
+    pub(crate) fn start(
+        opened: OpenStore,
+        catalog: Catalog,
+        limits: Limits,
+        server_options: ServerOptions,
+    ) -> Self {
+        let OpenStore { store, feed, clock } = opened;
         let instance = store.instance();
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, limits);
         let ready = Ready::default();
+        let api_key_options = server_options.auth.api_keys.clone();
         let service = HttpService::new(engine.clone(), server_options, ready.clone());
-        Ok(Self { engine, ready, service, instance, temp_dir: None })
+        Self { engine, ready, service, instance, api_key_options, temp_dir: None }
     }
 
     /// The agents that are served.
@@ -177,6 +202,21 @@ impl Server {
     }
 }
 
+/// A store that this process has open, and what an engine on it shares with it.
+pub(crate) struct OpenStore {
+    store: Sqlite,
+    feed: Feed,
+    clock: Clock,
+}
+
+impl OpenStore {
+    pub(crate) fn open(path: &Path) -> Result<Self, ServeError> {
+        let (feed, clock) = (Feed::default(), Clock::system());
+        let store = Sqlite::open(&store::SqliteOptions::at(path), feed.clone(), &clock)?;
+        Ok(Self { store, feed, clock })
+    }
+}
+
 /// Configures a [`Server`].
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
@@ -193,6 +233,9 @@ pub struct Builder {
     public_url: Option<String>,
     allowed_hosts: Vec<String>,
     cors_origins: Vec<String>,
+    auth: Auth,
+    /// The accepted methods of agents that list some, by agent id.
+    listed_auth: BTreeMap<String, Vec<AuthMethod>>,
     /// The first execution setting of an agent that is invalid.
     invalid_setting: Option<ServeError>,
 }
@@ -209,6 +252,7 @@ impl Builder {
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
         let card = card.into().completed();
         self.invalid_setting = self.invalid_setting.or_else(|| card.invalid_setting());
+        self.listed_auth.extend(card.auth.map(|methods| (card.info.id.clone(), methods)));
         let registered = RegisteredAgent::new(card.info, DynAgent::new(agent))
             .with_dedupe(card.dedupe)
             .with_retention(card.retention)
@@ -291,9 +335,16 @@ impl Builder {
         self
     }
 
+    /// Which credentials are verified; default: API keys only. An agent accepts all of them, unless its
+    /// [`Card::auth`] lists what it accepts.
+    pub fn auth(mut self, auth: Auth) -> Self {
+        self.auth = auth;
+        self
+    }
+
     /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.
     pub fn build(self) -> Result<Server, ServeError> {
-        Ok(self.start()?.0)
+        Ok(self.start(None)?.0)
     }
 
     /// Serves at this address until a stop signal arrives, then shuts down gracefully; a second signal stops at
@@ -302,23 +353,34 @@ impl Builder {
     /// At the start it writes its address, agents and an example command: as text if stderr is a terminal,
     /// otherwise as one event of `tracing` if the process has a subscriber, and as text if it has none.
     ///
+    /// On an address that others can reach, every agent needs [`Card::auth`] or the server [`Builder::auth`](Self::auth);
+    /// an agent that everybody may call there needs `Card::anonymous(true)`. There is no TLS: put a proxy in front of it, and
+    /// set [`public_url`](Self::public_url).
+    ///
     /// # Errors
     ///
-    /// See [`ServeError`]. This version cannot check credentials, so the address must be a loopback address.
+    /// See [`ServeError`].
     pub async fn serve(self, address: impl ToSocketAddrs) -> crate::Result<()> {
         let address = serve::resolve(address).await?;
-        let listener = serve::bind(address).await?;
+        let unprotected: Vec<&str> = self.unprotected().collect();
+        let listener = serve::bind(address, &unprotected).await?;
         let signals = serve::Signals::new();
         let address = listener.local_addr().unwrap_or(address);
-        let (server, Started { server_options, store }) = self.start()?;
+        let (server, Started { server_options, store, admin_token }) = self.start(Some(address))?;
+        // Before the address is shown: commands that are run then look for it in the record.
+        server.record(InstanceState::Serving, Some(address));
         let catalog = server.catalog();
         Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config: None }
             .show();
+        if let Some(admin_token) = admin_token {
+            admin_token.announce();
+        }
         serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await?;
         Ok(())
     }
 
-    fn start(mut self) -> Result<(Server, Started), ServeError> {
+    /// Starts the server; the address is that of its own listener, on which operators have their API.
+    fn start(mut self, address: Option<SocketAddr>) -> Result<(Server, Started), ServeError> {
         if let Some(error) = self.invalid_setting.take() {
             return Err(error);
         }
@@ -326,13 +388,20 @@ impl Builder {
             return Err(ServeError::NoRuntime);
         }
         let default_agent = self.check_ids()?.to_owned();
-        let server_options = self.server_options()?;
+        self.check_auth()?;
+        let mut server_options = self.server_options(address)?;
         let (store, temp_dir) = self.store_path()?;
+        let opened = OpenStore::open(&store)?;
+        let admin_token = match (address, &temp_dir) {
+            (Some(_), None) => Some(AdminToken::of(&store)?),
+            (Some(_), Some(_)) | (None, _) => None,
+        };
+        server_options.auth.admin_token = admin_token.as_ref().map(AdminToken::secret);
         let limits = self.limits;
-        let mut server = Server::open(&store, self.catalog(default_agent), limits, server_options.clone())?;
+        let mut server = Server::start(opened, self.catalog(default_agent), limits, server_options.clone());
         // The directory is deleted when the last router or server is dropped.
         server.temp_dir = temp_dir.map(Arc::new);
-        Ok((server, Started { server_options, store }))
+        Ok((server, Started { server_options, store, admin_token }))
     }
 
     /// Checks the ids of the agents; returns that of the default agent.
@@ -353,21 +422,45 @@ impl Builder {
         Ok(self.default_agent.as_deref().unwrap_or(first))
     }
 
-    /// The agents with their profiles.
+    /// Checks that credentials can be verified as the agents require.
+    fn check_auth(&self) -> Result<(), ServeError> {
+        if let Some((value, problem)) = self.auth.invalid() {
+            return Err(ServeError::Setting { name: "auth", value, problem });
+        }
+        for (id, methods) in &self.listed_auth {
+            if let Some(problem) = methods.iter().find_map(|method| self.auth.missing(*method)) {
+                return Err(ServeError::Agent { id: id.clone(), problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// The agents that everybody may call and of which nobody has set that.
+    fn unprotected(&self) -> impl Iterator<Item = &str> {
+        let is_open_by_default = self.auth.methods().is_empty();
+        let ids = self.registered.iter().map(|registered| registered.info().id.as_str());
+        ids.filter(move |id| is_open_by_default && !self.listed_auth.contains_key(*id))
+    }
+
+    /// The agents with their profiles and the credentials that they accept.
     fn catalog(self, default_agent: String) -> Catalog {
-        let mut profiles = self.profiles;
-        let agents =
-            self.registered.into_iter().map(|registered| match profiles.remove(&registered.info().id) {
-                Some(profile) => {
-                    let settings = AgentSettings { profile, ..registered.settings().clone() };
-                    registered.with_settings(settings)
-                }
-                None => registered,
-            });
+        let Self { registered, mut profiles, mut listed_auth, auth, .. } = self;
+        let agents = registered.into_iter().map(|registered| {
+            let (id, settings) = (&registered.info().id, registered.settings().clone());
+            let methods =
+                listed_auth.remove(id).or_else(|| Some(auth.methods()).filter(|own| !own.is_empty()));
+            let settings = AgentSettings {
+                profile: profiles.remove(id).unwrap_or(settings.profile),
+                auth: methods.as_ref().map_or(AuthMethods::ANONYMOUS, |own| own.iter().copied().collect()),
+                security: inbound::security_schemes(methods.into_iter().flatten(), auth.issuers()),
+                ..settings
+            };
+            registered.with_settings(settings)
+        });
         Catalog::new(default_agent, agents)
     }
 
-    fn server_options(&self) -> Result<ServerOptions, ServeError> {
+    fn server_options(&self, address: Option<SocketAddr>) -> Result<ServerOptions, ServeError> {
         let mut server_options = ServerOptions {
             accepted_versions: self.accepted_versions,
             errors: self.errors,
@@ -379,6 +472,8 @@ impl Builder {
             return Err(ServeError::Setting { name: "public_url", value: url.clone(), problem });
         }
         server_options.public_url = self.public_url.clone();
+        let audiences = serve::audiences(self.public_url.as_deref(), address);
+        server_options.auth = self.auth.clone().into_options(audiences);
         server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
         server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;
         server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);
@@ -401,6 +496,7 @@ struct Started {
     server_options: ServerOptions,
     /// The database file.
     store: PathBuf,
+    admin_token: Option<AdminToken>,
 }
 
 /// Parses the values of a method of the builder.

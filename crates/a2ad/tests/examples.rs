@@ -78,7 +78,7 @@ async fn error_of_main_is_readable() {
     let output = with_timeout(example("agent").arg("0.0.0.0:4243").output()).await.unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
-    assert!(text.starts_with("Error: listening on 0.0.0.0:4243 would accept calls from anyone"), "{text}");
+    assert!(text.starts_with("Error: listening on 0.0.0.0:4243 would accept calls from anyone: nobody has decided who may call shout; "), "{text}");
 }
 
 #[tokio::test]

@@ -355,8 +355,6 @@ async fn an_invalid_configuration_is_rejected_with_its_reason() {
     assert_eq!(twice, r#"agent id "echo" is used twice"#);
     let unknown = refused(Server::builder().agent("echo", Echo).default_agent("ehco"));
     assert_eq!(unknown, r#"agent id "ehco" is not registered"#);
-    let outside = Server::builder().agent("echo", Echo).serve("0.0.0.0:0").await.unwrap_err();
-    assert!(matches!(outside.downcast_ref(), Some(ServeError::NotLoopback(_))), "{outside}");
     let nowhere = Server::builder().agent("echo", Echo).serve("nowhere").await.unwrap_err();
     assert!(nowhere.to_string().contains("such as 127.0.0.1:4242"), "{nowhere}");
 }
@@ -364,11 +362,20 @@ async fn an_invalid_configuration_is_rejected_with_its_reason() {
 /// Set in the child process of a test.
 const SERVE_IN_CHILD: &str = "LIBRARY_TEST_SERVE";
 
+/// Set in the child process of a test whose server has a store with a path.
+const STORE_OF_CHILD: &str = "LIBRARY_TEST_STORE";
+
 /// A process that serves the agent of the example.
 fn serving_child(mode: &str) -> tokio::process::Child {
+    serving_child_with(mode, None)
+}
+
+/// The same, with a store at this path.
+fn serving_child_with(mode: &str, store: Option<&std::path::Path>) -> tokio::process::Child {
     tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "serve_until_killed", "--ignored", "--nocapture"])
         .env(SERVE_IN_CHILD, mode)
+        .envs(store.map(|store| (STORE_OF_CHILD, store)))
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
@@ -417,6 +424,73 @@ async fn serve_writes_its_url_to_stderr_without_a_log() {
     child.kill().await.unwrap();
 }
 
+/// A server with a store of its own path serves its operators; the token is beside the store and not in the log.
+#[tokio::test]
+async fn serve_keeps_an_admin_token_beside_the_store() {
+    for mode in ["log", "no log"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = serving_child_with(mode, Some(&folder.path().join("shout.db")));
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let file = folder.path().join("shout.db.keys/admin");
+        let mut shown = String::new();
+        while !shown.contains(file.to_str().unwrap()) {
+            shown += &with_timeout(lines.next_line()).await.unwrap().expect("the server names the file");
+            shown += "\n";
+        }
+        let token = std::fs::read_to_string(&file).unwrap();
+        assert!(token.starts_with("a2ad_admin_") && !shown.contains(token.trim_end()), "{shown}");
+        let address = shown.split_once("http://").unwrap().1.split(['"', ' ', '\n']).next().unwrap();
+        let credential = format!("Bearer {}", token.trim_end());
+        let list = |credential: String| async move {
+            let headers = [("authorization", &*credential)];
+            http1::request(address.parse().unwrap(), "GET", "/console/api/keys", &headers, b"").await.unwrap()
+        };
+        assert_eq!(list(credential.clone()).await.text(), r#"{"keys":[]}"#);
+        assert_eq!(list(credential + "x").await.status, 401);
+        child.kill().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_app_makes_lists_and_revokes_api_keys() {
+    use a2ad::server::{ApiKey, ApiKeyError};
+    let folder = tempfile::tempdir().unwrap();
+    let builder = || Server::builder().agent("echo", Echo).store(folder.path().join("a.db"));
+    let server = builder().build().unwrap();
+    let keys = server.api_keys();
+    let (alices, text): (ApiKey, a2ad::model::Secret) = keys.create("echo", Some("alice")).await.unwrap();
+    assert!(text.expose().starts_with(&format!("a2ad_{}_", alices.id)), "{}", alices.masked());
+    let (own, _) = keys.create("echo", None).await.unwrap();
+    assert_eq!((own.owner.as_str(), own.scope().as_str()), (own.id.as_str(), "a2a-agent:echo"));
+    assert!(matches!(keys.create("nobody", None).await, Err(ApiKeyError::UnknownAgent(_))));
+    assert!(matches!(keys.create("echo", Some("")).await, Err(ApiKeyError::Owner)));
+    assert!(keys.revoke(&alices.id).await.unwrap() && !keys.revoke(&alices.id).await.unwrap());
+    for _ in 0..19 {
+        keys.create("echo", None).await.unwrap();
+    }
+    assert!(matches!(keys.create("echo", None).await, Err(ApiKeyError::TooMany(20))));
+    // The app decides who may do this: the server has no API for operators, and no token for one.
+    let app = App::serve(server.router()).await;
+    assert_eq!(app.request("GET /console/api/keys", "").await.0, 404);
+    assert!(!folder.path().join("a.db.keys").exists());
+    drop((app, keys, server));
+
+    let server = with_timeout(async {
+        loop {
+            match builder().build() {
+                Ok(server) => return server,
+                // The last connection still has the store.
+                Err(ServeError::Open(_)) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    })
+    .await;
+    let listed = server.api_keys().list().await.unwrap();
+    assert_eq!((listed.len(), listed[20].id == alices.id), (21, true));
+    assert!(listed[20].revoked_at.is_some() && listed[19].revoked_at.is_none());
+}
+
 #[tokio::test]
 async fn a_card_of_a_bare_id_has_a_description_and_a_skill() {
     let server = Server::builder().agent("shout", agent_fn(shout)).build().unwrap();
@@ -433,7 +507,12 @@ async fn serve_until_killed() {
     if mode != "no log" {
         tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     }
-    Server::builder().agent("shout", agent_fn(shout)).serve("127.0.0.1:0").await.unwrap();
+    let builder = Server::builder().agent("shout", agent_fn(shout));
+    let builder = match std::env::var_os(STORE_OF_CHILD) {
+        Some(path) => builder.store(path),
+        None => builder,
+    };
+    builder.serve("127.0.0.1:0").await.unwrap();
 }
 
 /// Every type in the signatures of the library is exported, so that users can name it.

@@ -52,6 +52,7 @@ mod sse;
 mod stream;
 pub mod text;
 mod transport;
+mod validators;
 
 pub use ask::call_agent;
 pub use client::Client;
@@ -61,3 +62,4 @@ pub use follow::{Follow, FollowEvent};
 pub use options::ClientOptions;
 pub use reply::SendReply;
 pub use stream::EventStream;
+pub use validators::{Validators, WatchedDocument};

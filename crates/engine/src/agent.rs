@@ -8,6 +8,7 @@
 //! finished work, so that no later attempt does it again.
 
 mod agent_fn;
+pub(crate) mod authentication;
 mod error;
 mod journal;
 mod outcome;

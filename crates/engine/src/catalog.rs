@@ -5,6 +5,7 @@
 //! until it ends, so that one call or run never mixes two configurations.
 
 mod agent_search;
+mod auth_methods;
 mod card_cache;
 mod profile;
 mod run_policy;
@@ -16,7 +17,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt::{self, Debug, Formatter},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -28,10 +29,11 @@ use tokio::sync::watch;
 
 use agent_search::AgentSearch;
 pub use agent_search::FoundAgent;
+pub use auth_methods::{AuthMethod, AuthMethods};
 pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use run_policy::{RunPolicy, RunSettings};
-pub use settings::{AgentSettings, ExtendedCard};
+pub use settings::{AgentSettings, EndUser, ExtendedCard};
 pub use skill_schemas::SkillSchemas;
 
 use crate::{
@@ -318,8 +320,8 @@ struct Tenant {
     agents: BTreeMap<String, Arc<RegisteredAgent>>,
     /// The encoded lists of its agents.
     lists: CardCache,
-    /// Built by the first search.
-    search: OnceLock<AgentSearch>,
+    /// Built with the catalog, so that no request waits for it.
+    search: AgentSearch,
 }
 
 impl Catalog {
@@ -334,7 +336,7 @@ impl Catalog {
         empty.with_tenant(DEFAULT_TENANT, default_agent, agents)
     }
 
-    /// Adds or replaces a tenant.
+    /// Adds or replaces a tenant. Indexes its skills for the search, which takes about 0.1 s for 15,000 of them.
     #[must_use]
     pub fn with_tenant(
         mut self,
@@ -347,9 +349,10 @@ impl Catalog {
             registered.anonymous_scope = Scope::anonymous(&tenant, &registered.info.id);
             (registered.info.id.clone(), Arc::new(registered))
         });
-        let agents = agents.collect();
-        let (lists, search) = (CardCache::default(), OnceLock::new());
-        self.tenants.insert(tenant, Tenant { default_agent: default_agent.into(), agents, lists, search });
+        let agents: BTreeMap<String, Arc<RegisteredAgent>> = agents.collect();
+        let search = AgentSearch::new(agents.values().filter(|agent| agent.settings().enabled));
+        let (default_agent, lists) = (default_agent.into(), CardCache::default());
+        self.tenants.insert(tenant, Tenant { default_agent, agents, lists, search });
         self
     }
 
@@ -383,9 +386,7 @@ impl Catalog {
     /// Searches the enabled agents of a tenant and the skills on their public cards: those of the best `max` matches,
     /// best first.
     pub fn search(&self, tenant: &str, query: &str, max: usize) -> Vec<FoundAgent<'_>> {
-        let Some(tenant) = self.tenants.get(tenant) else { return Vec::new() };
-        let enabled = || tenant.agents.values().filter(|agent| agent.settings().enabled);
-        tenant.search.get_or_init(|| AgentSearch::new(enabled())).find(query, max)
+        self.tenants.get(tenant).map(|tenant| tenant.search.find(query, max)).unwrap_or_default()
     }
 
     /// The documents that list the agents of a tenant, as they were built from this catalog.
@@ -459,12 +460,14 @@ impl CurrentCatalog {
     }
 
     /// Replaces the catalog. Calls and runs that have begun end with the agent they began with; everything that begins
-    /// later, queued and retried turns included, takes the new one.
-    pub fn swap(&self, mut catalog: Catalog) {
+    /// later, queued and retried turns included, takes the new one. Returns the replaced one: with many skills it takes
+    /// milliseconds to drop.
+    pub fn swap(&self, mut catalog: Catalog) -> Arc<Catalog> {
         catalog.since = self.clock.now();
-        self.catalog.store(Arc::new(catalog));
+        let replaced = self.catalog.swap(Arc::new(catalog));
         self.swaps.fetch_add(1, Ordering::Release);
         self.changes.send_replace(());
+        replaced
     }
 
     /// Receives a notice of every later swap; several may be one notice.

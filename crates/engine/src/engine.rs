@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::excerpt};
+use protocol::{
+    Dialect, ErrorKind, Operation, Reply, TaskId, TaskState, Timestamp, error::excerpt, model::Secret,
+};
 
 use crate::{
+    api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey},
     catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
     contended_tasks::ContendedTasks,
@@ -18,7 +21,7 @@ use crate::{
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
-    store::{Lookup, Store, Visibility},
+    store::{Lookup, Store, StoreError, Visibility},
     stream::TaskStream,
     task_numbers::TaskNumbers,
 };
@@ -36,6 +39,7 @@ pub(crate) struct EngineInner {
     pub(crate) task_numbers: TaskNumbers,
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
+    api_keys: Arc<ApiKeys>,
     memory: MemoryBudget,
 }
 
@@ -130,6 +134,7 @@ impl Engine {
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
         let contended_tasks = ContendedTasks::new();
+        let api_keys = Arc::new(ApiKeys::new(Arc::clone(&store)));
         Self(Arc::new(EngineInner {
             store,
             feed,
@@ -139,6 +144,7 @@ impl Engine {
             contended_tasks,
             ids,
             seal_key,
+            api_keys,
             memory,
         }))
     }
@@ -157,9 +163,47 @@ impl Engine {
         Ok(row.filter(|row| row.visibility == Visibility::Visible).map(|row| row.origin))
     }
 
+    /// Lets the work of a task start now if it is queued or due. Returns the state of the task; `None` if there is no
+    /// such task, or its id was chosen by a client.
+    ///
+    /// Not restricted to a scope: the caller of this function has checked a signature over the id.
+    pub async fn wake(&self, id: &TaskId) -> Result<Option<TaskState>> {
+        match self.0.ids.parse_task(id) {
+            Some((no, tag)) => self.0.runner.wake(no, tag).await,
+            None => Ok(None),
+        }
+    }
+
     /// The catalog of agents in use; swapping it changes which agents new calls and turns get.
     pub fn catalog(&self) -> &CurrentCatalog {
         self.0.runner.catalog()
+    }
+
+    /// The API keys of the store.
+    pub fn api_keys(&self) -> &Arc<ApiKeys> {
+        &self.0.api_keys
+    }
+
+    /// Makes an API key for an agent of the catalog, as [`ApiKeys::create`] does.
+    pub async fn create_api_key(
+        &self,
+        new: &NewApiKey<'_>,
+        max: usize,
+    ) -> Result<(ApiKey, Secret), ApiKeyError> {
+        if self.catalog().load().get(new.tenant, new.agent).is_none() {
+            return Err(ApiKeyError::UnknownAgent(excerpt(new.agent)));
+        }
+        self.0.api_keys.create(new, max, self.0.clock.now()).await
+    }
+
+    /// Revokes an API key, as [`ApiKeys::revoke`] does.
+    pub async fn revoke_api_key(&self, id: &str) -> Result<bool, StoreError> {
+        self.0.api_keys.revoke(id, self.0.clock.now()).await
+    }
+
+    /// The limits that this engine was started with.
+    pub fn limits(&self) -> &Limits {
+        self.0.runner.limits()
     }
 
     /// The memory budget shared by all calls.

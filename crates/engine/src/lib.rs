@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod agent;
+mod api_keys;
 mod catalog;
 mod clock;
 mod contended_tasks;
@@ -34,11 +35,14 @@ pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
     Parts, Record, Recording, Turn, Update, agent_fn,
 };
+pub use api_keys::{
+    ApiKey, ApiKeyError, ApiKeys, KeysNotLoaded, NewApiKey, is_valid_key_prefix, random_text,
+};
 pub use catalog::search;
 pub use catalog::{
-    AgentInfo, AgentSettings, AuthForm, CardCache, CardDocument, CardForm, CardKey, Catalog, CurrentCatalog,
-    DEFAULT_TENANT, ExtendedCard, FailedReply, FoundAgent, Profile, RegisteredAgent, ReplyForm, RunPolicy,
-    RunSettings, SkillSchemas,
+    AgentInfo, AgentSettings, AuthForm, AuthMethod, AuthMethods, CardCache, CardDocument, CardForm, CardKey,
+    Catalog, CurrentCatalog, DEFAULT_TENANT, EndUser, ExtendedCard, FailedReply, FoundAgent, Profile,
+    RegisteredAgent, ReplyForm, RunPolicy, RunSettings, SkillSchemas,
 };
 pub use clock::Clock;
 pub use context::Conversation;
@@ -46,7 +50,7 @@ pub use engine::{Call, CallResponse, Engine, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
-pub use memory::{MemoryBudget, Reservation};
+pub use memory::{MemoryBudget, Reservation, SharedBytes};
 pub use origin::Origin;
 pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};

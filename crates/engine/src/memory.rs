@@ -6,7 +6,7 @@
 //! responses cannot block all others.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError, Weak,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -112,6 +112,13 @@ impl Reservation {
         self.cover(log_bytes.saturating_mul(2))
     }
 
+    /// Shrinks the reservation to at most this many bytes: a call that waits for its client has freed the rest.
+    pub fn shrink(&self, bytes: u64) {
+        if bytes < self.bytes.load(Ordering::Relaxed) {
+            self.resize(bytes);
+        }
+    }
+
     /// Turns a response into bytes that keep the reservation, resized to the response, until the last clone
     /// is dropped.
     pub fn hold(self: Arc<Self>, response: Vec<u8>) -> Bytes {
@@ -133,6 +140,57 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.resize(0);
+    }
+}
+
+/// Bytes that several responses send, such as an encoded card. They are charged once, while any response sends them;
+/// otherwise they belong to a cache with its own limit.
+#[derive(Debug)]
+pub struct SharedBytes {
+    bytes: Bytes,
+    charge: Mutex<Weak<Reservation>>,
+}
+
+impl SharedBytes {
+    /// Bytes that no response sends yet.
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        Self { bytes: bytes.into(), charge: Mutex::default() }
+    }
+
+    /// The bytes without a charge.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The bytes for a response; they are charged until the last clone is dropped. Nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reservation::reserve`].
+    pub fn send(&self, budget: &MemoryBudget) -> Result<Bytes, protocol::Error> {
+        Ok(Bytes::from_owner(Sent { bytes: self.bytes.clone(), _charge: self.charge(budget)? }))
+    }
+
+    fn charge(&self, budget: &MemoryBudget) -> Result<Arc<Reservation>, protocol::Error> {
+        let mut current = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(charge) = current.upgrade() {
+            return Ok(charge);
+        }
+        let charge = budget.begin();
+        charge.reserve(self.bytes.len() as u64)?;
+        *current = Arc::downgrade(&charge);
+        Ok(charge)
+    }
+}
+
+struct Sent {
+    bytes: Bytes,
+    _charge: Arc<Reservation>,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -178,6 +236,33 @@ mod tests {
         assert!(small.reserve(1).is_err(), "it is no longer small");
         other.reserve(1 << 20).unwrap();
         assert!(budget.begin().reserve(1).is_err(), "nothing is left");
+    }
+
+    #[test]
+    fn shared_bytes_are_charged_once_while_they_are_sent() {
+        let budget = MemoryBudget::new(1 << 20);
+        let shared = SharedBytes::new(vec![7; 1000]);
+        let (one, two) = (shared.send(&budget).unwrap(), shared.send(&budget).unwrap());
+        assert_eq!((budget.used(), &one[..]), (1000, &[7; 1000][..]));
+        assert_eq!(one.as_ptr(), shared.bytes().as_ptr(), "nothing is copied");
+        let rest = two.slice(10..);
+        drop((one, two));
+        assert_eq!(budget.used(), 1000);
+        drop(rest);
+        assert_eq!(budget.used(), 0);
+        assert_eq!(shared.send(&MemoryBudget::new(999)).unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(shared.send(&budget).unwrap().len(), 1000);
+    }
+
+    #[test]
+    fn reservation_of_a_waiting_call_shrinks() {
+        let budget = MemoryBudget::new(1 << 20);
+        let call = budget.begin();
+        call.reserve(1000).unwrap();
+        call.shrink(2000);
+        assert_eq!(budget.used(), 1000);
+        call.shrink(10);
+        assert_eq!(budget.used(), 10);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! token of that record is the right to write. [`run`] drives one turn of one agent; [`claim`] claims work
 //! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
 //! crashed process; [`claimed`] starts it. [`scheduler`] decides which work gets a slot ([`slot`]). [`deadline_sweep`]
-//! fails tasks whose deadline passes while nobody runs them.
+//! fails tasks whose deadline passes while nobody runs them. [`wake`] lets the work of one task be claimed on request.
 
 mod claim;
 mod claimed;
@@ -15,6 +15,7 @@ mod scheduler;
 mod slot;
 mod stop;
 mod time_limit;
+mod wake;
 
 use std::{
     collections::HashMap,

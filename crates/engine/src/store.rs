@@ -21,16 +21,18 @@ pub use change::{
 };
 pub use log_reader::{LogReader, LogSlice};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
+pub(crate) use rows::is_due;
 pub use rows::{
     ContextLookup, ContextRow, Due, DueTask, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, MAX_DUE_AHEAD, Overdue, RetentionMark, Snapshot, TaskRow, TenantAgent, View,
+    ListQuery, Lookup, MAX_DUE_AHEAD, Overdue, RetentionMark, Snapshot, TaskRow, TaskWork, TenantAgent, View,
     WaitingSince, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
 use crate::{
+    api_keys::ApiKey,
     error,
-    ids::{Ids, TaskNo},
+    ids::{Ids, Tag, TaskNo},
     log::{Corrupt, Entry, Seq},
     scope::Scope,
 };
@@ -38,7 +40,7 @@ use crate::{
 /// Size limit of one read of a log, in bytes of entries. A single entry may be larger.
 pub const MAX_SLICE_BYTES: usize = 1 << 20;
 
-/// A durable store of tasks, implemented for each database.
+/// A durable store of tasks and API keys, implemented for each database.
 pub trait Store: Send + Sync + 'static {
     /// Queues a change. It is durable when the receipt resolves to success, not before; dropping the receipt
     /// does not revoke the change.
@@ -107,6 +109,10 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks that no process holds and whose deadline has passed, earliest first; and the next deadline.
     fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue>;
 
+    /// State and queued work of the visible task with this number and tag. Not restricted to a scope: for requests that
+    /// a signature over the task's id permits.
+    fn task_work(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<TaskWork>>;
+
     /// A task with what a runner needs to run it, and the first slice of its log.
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>>;
 
@@ -133,6 +139,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reserves a block of task numbers for this process; returns the first.
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo>;
+
+    /// All API keys, the revoked ones too, newest first.
+    fn api_keys(&self) -> ReadFuture<Vec<ApiKey>>;
+
+    /// Queues an API key to be added, unless its agent has `max` valid ones. It is durable when the future resolves to
+    /// `true`; dropping the future does not revoke the change.
+    fn insert_api_key(&self, key: ApiKey, max: usize) -> ReadFuture<bool>;
+
+    /// Queues an API key to be marked as revoked. It is durable when the future resolves to `true`; `false` if there is
+    /// no valid key with this id. Dropping the future does not revoke the change.
+    fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool>;
 
     /// The id codec with this store's key.
     fn ids(&self) -> Ids;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use engine::{CallResponse, Origin, log::Kind};
 use protocol::{
-    Dialect, Error, Event, Operation, Reply, Task,
+    Dialect, Error, Event, Operation, Reply, Task, TaskId,
     dialect::{MethodFamily, of_method, v03},
 };
 
@@ -57,6 +57,12 @@ impl CallEntry {
         Self(None)
     }
 
+    /// Sets the binding, if the body has decided it.
+    pub(crate) fn set_binding(&mut self, binding: &'static str) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.binding = binding;
+    }
+
     /// Sets the method. An unknown name is the caller's own text and not logged.
     pub(crate) fn set_method_if_known(&mut self, method: &str) {
         let Some(fields) = &mut self.0 else { return };
@@ -93,6 +99,18 @@ impl CallEntry {
             Operation::ListTasks(_) | Operation::GetExtendedCard(_) => None,
         };
         fields.task = task.map(ToString::to_string);
+    }
+
+    /// Sets the task of a request that is not an operation.
+    pub(crate) fn set_task(&mut self, task: &TaskId) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.task = Some(task.to_string());
+    }
+
+    /// Sets the state of that task.
+    pub(crate) fn set_state(&mut self, state: &'static str) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.state = Some(state);
     }
 
     pub(crate) fn set_result(&mut self, result: &Result<CallResponse, Error>) {

@@ -7,14 +7,11 @@
 pub(crate) mod extensions;
 mod media;
 
-use engine::{ExtendedCard, RegisteredAgent};
+use engine::{ExtendedCard, RegisteredAgent, Scope};
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::{
-    caller::{self, Identity},
-    endpoint::Endpoint,
-};
+use crate::{auth::schemes::Presented, caller::credential_required, endpoint::Endpoint};
 
 /// Checks that the endpoint's profile and the agent support the operation.
 pub(crate) fn check_operation(endpoint: &Endpoint, kind: OperationKind) -> Result<(), Error> {
@@ -40,7 +37,7 @@ pub(crate) fn check_operation(endpoint: &Endpoint, kind: OperationKind) -> Resul
 /// applied.
 pub(crate) fn check_request(
     endpoint: &Endpoint,
-    identity: &Identity,
+    caller: &Scope,
     dialect: Dialect,
     headers: &HeaderMap,
     operation: Operation,
@@ -54,7 +51,7 @@ pub(crate) fn check_request(
             if req.push.is_some() && !endpoint.settings().push {
                 return Err(push_off());
             }
-            check_media(endpoint, identity, registered, req)?;
+            check_media(endpoint, caller, registered, req)?;
         }
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
@@ -64,7 +61,7 @@ pub(crate) fn check_request(
         {
             return Err(push_off());
         }
-        Operation::GetExtendedCard(_) => extended_card(endpoint, identity)?,
+        Operation::GetExtendedCard(_) => extended_card(endpoint, caller)?,
         _ => {}
     }
     Ok(apply_profile(endpoint, dialect, operation))
@@ -75,10 +72,10 @@ fn push_off() -> Error {
     Error::new(ErrorKind::PushNotificationNotSupported, text)
 }
 
-fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> {
+fn extended_card(endpoint: &Endpoint, caller: &Scope) -> Result<(), Error> {
     match endpoint.settings().extended_card {
         ExtendedCard::Open => Ok(()),
-        ExtendedCard::Protected if !identity.is_anonymous() => Ok(()),
+        ExtendedCard::Protected if !caller.is_anonymous() => Ok(()),
         ExtendedCard::Off => {
             let text = "this agent has no extended card; its public card is complete";
             Err(Error::new(ErrorKind::UnsupportedOperation, text))
@@ -90,7 +87,7 @@ fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> 
         }
         ExtendedCard::Protected => {
             let text = "the extended card requires a credential";
-            Err(caller::credential_required(endpoint.settings(), text))
+            Err(credential_required(endpoint.settings(), Presented::NoToken, text))
         }
     }
 }
@@ -99,7 +96,7 @@ fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> 
 /// its input modes. Where the profile's card shows another mode than the agent's own, both are accepted.
 fn check_media(
     endpoint: &Endpoint,
-    identity: &Identity,
+    caller: &Scope,
     registered: &RegisteredAgent,
     req: &SendMessage,
 ) -> Result<(), Error> {
@@ -109,11 +106,6 @@ fn check_media(
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
-    let anonymous = registered.anonymous_scope();
-    let caller = &match identity {
-        Identity::Anonymous => anonymous.clone(),
-        Identity::Known(_) => identity.scope(anonymous.tenant(), endpoint.agent()),
-    };
     // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
     let skill = req.requested_skill();
     let skill = skill.as_deref();

@@ -4,7 +4,7 @@
 //! them. The list is one encoded document, like a card; the result of a search is encoded for each request.
 
 use axum::response::Response;
-use engine::{CardDocument, CardKey, FoundAgent, RegisteredAgent};
+use engine::{AgentInfo, AgentSettings, CardDocument, CardKey, FoundAgent, RegisteredAgent};
 use http::{StatusCode, Uri, header};
 use protocol::{Dialect, Error, ErrorKind, Violation, json::write::Writer, model::AgentSkill};
 
@@ -36,6 +36,7 @@ fn respond(exchange: &Exchange, query: &Query) -> Result<Response, Error> {
         scope: exchange.server.origins.cache_scope(),
         max_age: exchange.server.card.max_age,
         since: catalog.since(),
+        memory: exchange.server.engine.memory(),
     };
     let list = List { exchange, origin: &origin };
     let headers = &exchange.head.headers;
@@ -44,10 +45,10 @@ fn respond(exchange: &Exchange, query: &Query) -> Result<Response, Error> {
         let lists = catalog.agent_lists(exchange.tenant).ok_or_else(unknown)?;
         let key = CardKey { form: query.limit, url: origin.clone() };
         let document = lists.get_or_build(key, || Ok::<_, Error>(list.of_all(query.limit)))?;
-        return Ok(public(caching.respond(&document, headers)));
+        return caching.respond(&document, headers).map(public);
     };
     let found = catalog.search(exchange.tenant, text, query.limit.into());
-    Ok(public(caching.respond(&list.of_found(&found), headers)))
+    caching.respond(&list.of_found(&found), headers).map(public)
 }
 
 /// Web pages of every origin may read it.
@@ -122,23 +123,15 @@ impl List<'_> {
         document(writer)
     }
 
-    /// The first members are those of the list at `/`.
     fn agent<'s>(
         &self,
         out: &mut Writer,
         agent: &RegisteredAgent,
         skills: impl Iterator<Item = &'s AgentSkill>,
     ) {
-        let (info, settings) = (agent.info(), agent.settings());
-        let url = format!("{}{}", self.origin, routes::agent_path(&info.id));
         out.object(|out| {
-            out.text("id", &info.id);
-            out.text("name", &info.name);
-            out.text("description", &info.description);
-            out.text("url", &url);
-            out.text("card", &format!("{url}{}", routes::CARD));
-            out.key("anonymous").boolean(settings.anonymous);
-            out.text("version", &info.version);
+            encode_agent(out, agent.info(), agent.settings(), self.origin);
+            out.text("version", &agent.info().version);
             out.key("skillCount").int(i64::try_from(agent.public_skill_count()).unwrap_or(i64::MAX));
             out.key("skills").array(skills, |out, skill| {
                 out.object(|out| {
@@ -150,4 +143,15 @@ impl List<'_> {
             });
         });
     }
+}
+
+/// The members by which this list and the one at `/` show an agent. `origin` is scheme and host as the client sees them.
+pub(crate) fn encode_agent(out: &mut Writer, info: &AgentInfo, settings: &AgentSettings, origin: &str) {
+    let url = format!("{origin}{}", routes::agent_path(&info.id));
+    out.text("id", &info.id);
+    out.text("name", &info.name);
+    out.text("description", &info.description);
+    out.text("url", &url);
+    out.text("card", &format!("{url}{}", routes::CARD));
+    out.key("anonymous").boolean(settings.is_open());
 }

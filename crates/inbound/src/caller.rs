@@ -1,8 +1,7 @@
-//! Who sends a request.
+//! Who sends a request, and with which agent that counts.
 //!
-//! No credential can be checked yet, so every request of our own listener is anonymous. For that reason the command line
-//! refuses to listen on addresses other than loopback. An application that mounts the router can identify callers
-//! itself: it puts a [`Caller`] and a [`Peer`] into the extensions of the request.
+//! The credentials of a request are verified in [`auth`](crate::auth). An application that mounts the router can identify
+//! callers itself: it puts a [`Caller`] and a [`Peer`] into the extensions of the request.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -10,11 +9,16 @@ use std::{
 };
 
 use axum::extract::ConnectInfo;
-use engine::{AgentSettings, DEFAULT_TENANT, Scope, ScopeParts};
+use engine::{
+    AgentSettings, ApiKey, AuthMethod, DEFAULT_TENANT, EndUser, RegisteredAgent, Scope, ScopeParts,
+};
 use http::Extensions;
-use protocol::{Error, ErrorKind, error::excerpt, model::SecurityScheme};
+use protocol::{Error, ErrorKind, error::excerpt};
 
-use crate::respond;
+use crate::auth::{
+    Subject,
+    schemes::{self, Presented},
+};
 
 /// The principal of callers without a credential.
 const ANONYMOUS: &str = "anonymous";
@@ -37,13 +41,25 @@ const ANONYMOUS: &str = "anonymous";
 pub struct Caller {
     principal: Arc<str>,
     end_user: Arc<str>,
+    proof: Proof,
+}
+
+/// How a caller was identified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Proof {
+    /// By the application that mounts the router.
+    Application,
+    /// By a key of this agent.
+    ApiKey { agent: Arc<str> },
+    /// By a token, with this method.
+    Token(AuthMethod),
 }
 
 impl Caller {
     /// A caller with this name, which no other caller of the application may have. `anonymous` is the caller without a
     /// credential.
     pub fn new(principal: impl Into<Arc<str>>) -> Self {
-        Self { principal: principal.into(), end_user: "".into() }
+        Self { principal: principal.into(), end_user: "".into(), proof: Proof::Application }
     }
 
     /// The person on whose behalf the caller acts.
@@ -52,14 +68,25 @@ impl Caller {
         Self { end_user: end_user.into(), ..self }
     }
 
-    /// The owner of this caller's tasks with an agent.
-    fn scope(&self, tenant: &str, agent: &str) -> Scope {
-        Scope::new(ScopeParts {
-            tenant: tenant.into(),
-            principal: self.principal.as_ref().into(),
-            agent: agent.into(),
-            end_user: self.end_user.as_ref().into(),
-        })
+    /// The name of the caller.
+    pub(crate) fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    /// The caller with an API key.
+    pub(crate) fn with_api_key(key: &ApiKey) -> Self {
+        let proof = Proof::ApiKey { agent: key.agent.as_str().into() };
+        Self { proof, ..Self::new(key.principal()) }
+    }
+
+    /// The caller that a token identifies.
+    pub(crate) fn with_token(subject: Subject) -> Self {
+        Self { proof: Proof::Token(subject.method), ..Self::new(subject.name) }
+    }
+
+    /// The caller with the static token.
+    pub(crate) fn with_static_token() -> Self {
+        Self { proof: Proof::Token(AuthMethod::Bearer), ..Self::new("bearer") }
     }
 }
 
@@ -76,7 +103,7 @@ impl Peer {
 }
 
 /// The result of authentication.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// No credential.
     Anonymous,
@@ -95,12 +122,82 @@ impl Identity {
         matches!(self, Self::Anonymous)
     }
 
-    /// The owner of the caller's tasks with an agent.
-    pub(crate) fn scope(&self, tenant: &str, agent: &str) -> Scope {
-        match self {
-            Self::Anonymous => Scope::anonymous(tenant, agent),
-            Self::Known(caller) => caller.scope(tenant, agent),
+    /// Who this is for an agent; an error if the agent does not accept it.
+    pub(crate) fn with_agent(&self, settings: &AgentSettings, agent: &str) -> Result<&Self, Error> {
+        let methods = settings.auth;
+        if methods.is_unconfigured() {
+            let text =
+                "this server requires authentication, and none is configured; its operator has to set [auth]";
+            return Err(Error::new(ErrorKind::Unavailable, text));
         }
+        let method = match self {
+            Self::Anonymous if methods.permit_anonymous() => return Ok(self),
+            Self::Anonymous => {
+                let text = format!("agent {agent:?} requires a credential");
+                return Err(credential_required(settings, Presented::NoToken, text));
+            }
+            Self::Known(caller) => match &caller.proof {
+                Proof::Application => return Ok(self),
+                _ if !methods.verify_credentials() && methods.permit_anonymous() => {
+                    return Ok(&Self::Anonymous);
+                }
+                Proof::ApiKey { agent: own } if **own != *agent => {
+                    let text = format!("this API key is not for agent {agent:?}; a key is for one agent");
+                    return Err(Error::new(ErrorKind::PermissionDenied, text));
+                }
+                Proof::ApiKey { .. } => AuthMethod::ApiKey,
+                Proof::Token(method) => *method,
+            },
+        };
+        if methods.contains(method) {
+            return Ok(self);
+        }
+        let presented = if method == AuthMethod::ApiKey { Presented::NoToken } else { Presented::Token };
+        let text = format!("agent {agent:?} does not accept this kind of credential");
+        Err(credential_required(settings, presented, text))
+    }
+
+    /// The owner of the tasks of this caller and end user with an agent that accepts both.
+    pub(crate) fn scope(&self, tenant: &str, agent: &RegisteredAgent, end_user: Option<&Arc<str>>) -> Scope {
+        let of_caller = match self {
+            Self::Anonymous => "",
+            Self::Known(caller) => &caller.end_user,
+        };
+        let end_user = match (agent.settings().end_user, end_user) {
+            (EndUser::Required, Some(end_user)) => end_user,
+            (EndUser::Required | EndUser::Off, _) => of_caller,
+        };
+        match self {
+            Self::Anonymous if end_user.is_empty() => agent.anonymous_scope().clone(),
+            Self::Anonymous => scope(tenant, ANONYMOUS, agent, end_user),
+            Self::Known(caller) => scope(tenant, &caller.principal, agent, end_user),
+        }
+    }
+}
+
+fn scope(tenant: &str, principal: &str, agent: &RegisteredAgent, end_user: &str) -> Scope {
+    Scope::new(ScopeParts {
+        tenant: tenant.into(),
+        principal: principal.into(),
+        agent: agent.info().id.clone(),
+        end_user: end_user.into(),
+    })
+}
+
+/// Checks that the end user is known where the agent requires that. An application that has identified the caller has
+/// identified the end user too.
+pub(crate) fn check_end_user(
+    identity: &Identity,
+    settings: &AgentSettings,
+    end_user: Option<&Arc<str>>,
+) -> Result<(), Error> {
+    let by_application = matches!(identity, Identity::Known(caller) if caller.proof == Proof::Application && !caller.end_user.is_empty());
+    match settings.end_user {
+        EndUser::Required if end_user.is_none() && !by_application => {
+            let text = "this agent requires the token of the end user in the header X-End-User-Token";
+            Err(schemes::with_end_user_challenge(Error::new(ErrorKind::Unauthenticated, text)))
+        }
+        EndUser::Required | EndUser::Off => Ok(()),
     }
 }
 
@@ -116,23 +213,11 @@ pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// The error for a caller without a credential. It includes the challenge for the agent's security schemes, if there are
-/// any.
-pub(crate) fn credential_required(settings: &AgentSettings, text: impl Into<String>) -> Error {
-    let error = Error::new(ErrorKind::Unauthenticated, text);
-    let challenge = challenge(settings);
-    if challenge.is_empty() { error } else { error.with(respond::CHALLENGE, challenge) }
-}
-
-/// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
-fn challenge(settings: &AgentSettings) -> String {
-    let one = |scheme: &SecurityScheme| match scheme {
-        SecurityScheme::HttpAuth { scheme, .. } => scheme.clone(),
-        SecurityScheme::ApiKey { name, .. } => format!("ApiKey name=\"{name}\""),
-        SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect { .. } => "Bearer".into(),
-        SecurityScheme::MutualTls { .. } => "Mutual".into(),
-    };
-    let mut challenges: Vec<String> = settings.security.iter().map(|(_, scheme)| one(scheme)).collect();
-    challenges.dedup();
-    challenges.join(", ")
+/// The error for a caller without a credential that the agent accepts.
+pub(crate) fn credential_required(
+    settings: &AgentSettings,
+    presented: Presented,
+    text: impl Into<String>,
+) -> Error {
+    schemes::with_challenge(settings, presented, Error::new(ErrorKind::Unauthenticated, text))
 }

@@ -6,17 +6,18 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::response::Response;
 use bytes::Bytes;
-use engine::{AgentSettings, CardDocument, CardKey, ExtendedCard, RegisteredAgent};
+use engine::{CardDocument, CardKey, ExtendedCard, MemoryBudget, RegisteredAgent, SharedBytes};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
     dialect::{draft, merged, v1, v03},
     error::excerpt,
     json::write::Writer,
-    model::{AgentCapabilities, AgentInterface, AgentSkill, SecurityRequirement},
+    model::{AgentCapabilities, AgentInterface, AgentSkill},
 };
 
 use crate::{
+    auth::schemes,
     bindings::grpc::interface::GrpcInterface,
     cross_origin::ANY_ORIGIN,
     endpoint::Endpoint,
@@ -88,19 +89,22 @@ impl CacheScope {
 }
 
 /// How long a public document may be kept, and since when it is valid.
-pub(crate) struct Caching {
+pub(crate) struct Caching<'a> {
     pub(crate) scope: CacheScope,
     pub(crate) max_age: Duration,
     /// Sent as `Last-Modified`.
     pub(crate) since: Timestamp,
+    /// Charged while the document is sent.
+    pub(crate) memory: &'a MemoryBudget,
 }
 
-impl Caching {
-    /// Responds with a document, or with 304 if the client has it already.
-    pub(crate) fn respond(&self, document: &CardDocument, headers: &HeaderMap) -> Response {
+impl Caching<'_> {
+    /// Responds with a document, or with 304 if the client has it already. An error if there is no memory for it.
+    pub(crate) fn respond(&self, document: &CardDocument, headers: &HeaderMap) -> Result<Response, Error> {
         let etag = document.etag.as_str();
         let fresh = etag_matches(headers, etag);
-        let mut response = respond::json(if fresh { Bytes::new() } else { document.body.clone() });
+        let body = if fresh { Bytes::new() } else { document.body.send(self.memory)? };
+        let mut response = respond::json(body);
         if fresh {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
@@ -117,14 +121,14 @@ impl Caching {
                 out.insert(name, value);
             }
         }
-        response
+        Ok(response)
     }
 }
 
 /// A document that was written, with its entity tag.
 pub(crate) fn document(writer: Writer) -> CardDocument {
     let body = writer.finish();
-    CardDocument { etag: etag(&body), body: body.into() }
+    CardDocument { etag: etag(&body), body: SharedBytes::new(body) }
 }
 
 /// Everything an agent's card is built from.
@@ -140,6 +144,7 @@ pub(crate) struct CardBuilder<'a> {
     cache_scope: CacheScope,
     /// When the agent's configuration came into use; sent as `Last-Modified`.
     since: Timestamp,
+    memory: &'a MemoryBudget,
 }
 
 /// Handles a request for a card.
@@ -159,7 +164,7 @@ impl<'a> CardBuilder<'a> {
     /// The card of an endpoint's agent; an error if there is no such agent. `origin` is that of the server as the client
     /// sees it, `at_root` whether the path of the request names no agent.
     pub(crate) fn of(
-        server: &ServerState,
+        server: &'a ServerState,
         endpoint: &'a Endpoint,
         origin: String,
         at_root: bool,
@@ -185,6 +190,7 @@ impl<'a> CardBuilder<'a> {
             options: server.card,
             cache_scope: server.origins.cache_scope(),
             since: endpoint.since,
+            memory: server.engine.memory(),
         })
     }
 
@@ -193,7 +199,7 @@ impl<'a> CardBuilder<'a> {
         let shape = self.shape(name, version)?;
         let key = CardKey { form: self.form(shape), url: self.endpoint.clone() };
         let document = self.registered.cards().get_or_build(key, || self.document(shape))?;
-        let mut response = self.conditional(&document, headers, self.cache_scope);
+        let mut response = self.conditional(&document, headers, self.cache_scope)?;
         let headers = response.headers_mut();
         headers.insert(header::VARY, VARY);
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
@@ -258,8 +264,8 @@ impl<'a> CardBuilder<'a> {
         document: &CardDocument,
         headers: &HeaderMap,
         cache_scope: CacheScope,
-    ) -> Response {
-        Caching { scope: cache_scope, max_age: self.options.max_age, since: self.since }
+    ) -> Result<Response, Error> {
+        Caching { scope: cache_scope, max_age: self.options.max_age, since: self.since, memory: self.memory }
             .respond(document, headers)
     }
 
@@ -301,8 +307,8 @@ impl<'a> CardBuilder<'a> {
                 ),
                 extensions: settings.extensions.clone(),
             },
-            security_requirements: security_requirements(settings),
-            security_schemes: settings.security.clone(),
+            security_requirements: schemes::requirements(settings),
+            security_schemes: schemes::declared(settings),
             default_input_modes: modes(&info.input_modes),
             default_output_modes: modes(&info.output_modes),
             skills,
@@ -342,17 +348,6 @@ impl<'a> CardBuilder<'a> {
             (true, true) => format!("https://{address}"),
         }
     }
-}
-
-/// The alternatives by which a caller can identify itself to an agent.
-pub(crate) fn security_requirements(settings: &AgentSettings) -> Vec<SecurityRequirement> {
-    let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
-    let mut requirements: Vec<_> = settings.security.iter().map(|(name, _)| requirement(name)).collect();
-    if settings.anonymous && !requirements.is_empty() {
-        // The empty requirement permits calls without a credential.
-        requirements.push(SecurityRequirement { schemes: Vec::new() });
-    }
-    requirements
 }
 
 #[derive(Clone, Copy)]

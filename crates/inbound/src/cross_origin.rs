@@ -24,13 +24,13 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE")
 
 /// The request headers that calls may have.
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Content-Type, Authorization, X-Api-Key, A2A-Version, A2A-Extensions, X-A2A-Extensions, Idempotency-Key, \
-     Last-Event-ID, If-None-Match, Prefer, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+    "Content-Type, Authorization, X-Api-Key, X-End-User-Token, A2A-Version, A2A-Extensions, X-A2A-Extensions, \
+     Idempotency-Key, Last-Event-ID, If-None-Match, Prefer, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
 );
 
 /// The response headers that pages may read, beside those that they always may.
 const RESPONSE_HEADERS: HeaderValue = HeaderValue::from_static(
-    "A2AD-Dialect, A2AD-Replayed, A2AD-Task, A2AD-State, A2A-Extensions, X-A2A-Extensions, Allow, ETag, Location, \
+    "A2AD-Context, A2AD-Dialect, A2AD-Replayed, A2AD-Task, A2AD-State, A2A-Extensions, X-A2A-Extensions, Allow, ETag, Location, \
      Mcp-Session-Id, Retry-After, WWW-Authenticate",
 );
 

@@ -3,25 +3,27 @@
 //! Every request has an [`Exchange`], whatever its route: it has the route, the verdict about host and origin, the agent
 //! and the caller. `service.rs` hands it to the route's handler if host, origin and credential permit it. A binding
 //! decodes the body, passes the operation to [`Exchange::run`], and encodes the result. Beside it, only
-//! [`Exchange::task_origin`] asks the engine.
+//! [`Exchange::task_origin`] and [`Exchange::start_work`] ask the engine.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::{
-    Call, CallResponse, Catalog, DEFAULT_TENANT, Origin, RegisteredAgent, Reservation, Resume, Scope,
+    AgentSettings, Call, CallResponse, Catalog, DEFAULT_TENANT, EndUser, Origin, RegisteredAgent,
+    Reservation, Resume, Scope, TaskPolicy,
 };
 use http::{HeaderMap, request::Parts};
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, Timestamp, Violation, dialect::v1,
-    error::excerpt,
+    Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, TaskState, Timestamp, Violation,
+    dialect::v1, error::excerpt,
 };
 use tracing::Span;
 
 use crate::{
     access_log::CallEntry,
     admit::{self, extensions},
+    auth::{self, TaskToken, Verification, Verified, Wanted, schemes},
     bindings::grpc,
     body,
     caller::{self, Identity, Peer},
@@ -61,8 +63,13 @@ pub(crate) struct Exchange {
     pub(crate) log_entry: CallEntry,
     /// How long a send waits for the outcome at most, if the binding lets its callers choose that.
     pub(crate) wait: Option<Duration>,
+    /// How messages are assigned to tasks, if the binding decides that instead of the profile.
+    pub(crate) task_policy: Option<TaskPolicy>,
     peer: Option<IpAddr>,
+    /// Who has sent the request, as far as its credentials prove it.
     identity: Identity,
+    /// On whose behalf the caller acts, where a token proves that.
+    end_user: Option<Arc<str>>,
     catalog: Arc<Catalog>,
     /// Where the path within the binding begins.
     rest_at: usize,
@@ -86,7 +93,11 @@ impl Exchange {
     ) -> Self {
         let catalog = server.engine.catalog().load();
         let path = head.uri.path();
-        let target = routes::find(&head.method, head.version, path, &head.headers);
+        let find = match &server.operators {
+            Some(_) => routes::find,
+            None => routes::find_without_operators,
+        };
+        let target = find(&head.method, head.version, path, &head.headers);
         let rest_at = path.len() - target.rest.len();
         let verdict = host_and_origin::check(&server, listener, target.row.access, &head);
         let tenant = DEFAULT_TENANT;
@@ -94,7 +105,7 @@ impl Exchange {
         let Target { row, number, operation, dialect, problem, .. } = target;
         server.counters.count(number);
         let request_id = fastrand::u64(..);
-        let is_call = row.access == Access::Caller && problem.is_none();
+        let is_call = matches!(row.access, Access::Caller | Access::Signed) && problem.is_none();
         let log_entry = if is_call {
             CallEntry::begin(request_id, row.handler.label(), &endpoint)
         } else {
@@ -108,6 +119,7 @@ impl Exchange {
         let peer = peer.or_else(|| Peer::of(&head.extensions));
         Self {
             identity: Identity::of(&head.extensions),
+            end_user: None,
             memory: server.engine.memory().begin(),
             server,
             head,
@@ -122,20 +134,63 @@ impl Exchange {
             span,
             log_entry,
             wait: None,
+            task_policy: None,
             peer,
             catalog,
             rest_at,
         }
     }
 
-    /// Decides whether the caller's credential permits calls of the agent, before the body is read. An agent that only
-    /// the body can name is decided in [`run`](Self::run), and so is a disabled one where the body decides the dialect of
-    /// the error.
-    pub(crate) fn authenticate(&self) -> Result<(), Error> {
-        let names_agent_in_body = matches!(self.row.handler, Handler::Grpc(_)) && !self.endpoint.is_named;
+    /// Verifies the credentials of the request that matter to the agent; where only the body names the agent, to any.
+    /// Callers that the application has identified present none.
+    pub(crate) fn verify(&self) -> Verification {
+        let wanted = match (self.row.access, self.row.handler) {
+            (Access::Caller, _) | (Access::Open, Handler::OpenApi) => self.wanted(),
+            (Access::Probe | Access::Public | Access::Open | Access::Signed | Access::Operator, _) => {
+                Wanted { caller: false, end_user: false }
+            }
+        };
+        if wanted == (Wanted { caller: false, end_user: false }) {
+            let verified = Verified { caller: self.identity.clone(), end_user: None };
+            return Verification::Ready(Ok(verified));
+        }
+        self.server.auth.verify(&self.head.headers, wanted)
+    }
+
+    fn wanted(&self) -> Wanted {
+        let of = |settings: &AgentSettings| Wanted {
+            caller: settings.auth.verify_credentials(),
+            end_user: settings.end_user == EndUser::Required,
+        };
+        let any = |one: Wanted, other: Wanted| Wanted {
+            caller: one.caller || other.caller,
+            end_user: one.end_user || other.end_user,
+        };
+        let mut wanted = of(self.endpoint.settings());
+        if self.names_agent_in_body() || self.row.handler == Handler::Mcp {
+            let agents = self.catalog.agents(self.tenant).map(|agent| of(agent.settings()));
+            wanted = agents.fold(wanted, any);
+        }
+        Wanted { caller: wanted.caller && self.identity.is_anonymous(), ..wanted }
+    }
+
+    /// Takes over what verification has found, and decides whether it permits calls of the agent, before the body is
+    /// read. An agent that only the body can name is decided in [`run`](Self::run), and so is a disabled one where the
+    /// body decides the dialect of the error.
+    pub(crate) fn authenticate(&mut self, verified: Result<Verified, Error>) -> Result<(), Error> {
+        let Verified { caller, end_user } = verified.map_err(|error| {
+            let presented = auth::presented(&self.head.headers);
+            schemes::with_challenge(self.endpoint.settings(), presented, error)
+        })?;
+        if self.identity.is_anonymous() {
+            self.identity = caller;
+        }
+        self.end_user = end_user;
         match self.row.access {
             Access::Probe | Access::Public | Access::Open => Ok(()),
-            Access::Caller if names_agent_in_body && self.permits_anonymous_calls() => Ok(()),
+            Access::Signed => self.task_token().map(drop),
+            Access::Operator => self.check_operator(),
+            Access::Caller if self.names_agent_in_body() && self.permits_some_calls() => Ok(()),
             Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run | Handler::Mcp) => {
                 self.authorize()
             }
@@ -144,18 +199,32 @@ impl Exchange {
         }
     }
 
-    /// Whether some agent may be called without a credential.
-    fn permits_anonymous_calls(&self) -> bool {
-        self.endpoint.settings().anonymous
-            || self.catalog.agents(self.tenant).any(|registered| registered.settings().anonymous)
+    /// The signed token of the request; its signature is verified when the body has named the task.
+    pub(crate) fn task_token(&self) -> Result<TaskToken, Error> {
+        self.server.task_tokens.read(&self.head.headers, self.now())
+    }
+
+    fn check_operator(&self) -> Result<(), Error> {
+        let unserved = || Error::new(ErrorKind::NotFound, "nothing is served at this path");
+        self.server.operators.as_ref().ok_or_else(unserved)?.check(&self.head.headers)
+    }
+
+    fn names_agent_in_body(&self) -> bool {
+        matches!(self.row.handler, Handler::Grpc(_)) && !self.endpoint.is_named
+    }
+
+    /// Whether the caller may call some agent.
+    fn permits_some_calls(&self) -> bool {
+        let accepts =
+            |settings: &AgentSettings, agent: &str| self.identity.with_agent(settings, agent).is_ok();
+        accepts(self.endpoint.settings(), self.endpoint.agent())
+            || self.catalog.agents(self.tenant).any(|agent| accepts(agent.settings(), &agent.info().id))
     }
 
     fn check_credential(&self) -> Result<(), Error> {
-        if self.endpoint.settings().anonymous || !self.identity.is_anonymous() {
-            return Ok(());
-        }
-        let text = format!("agent {:?} requires a credential", self.endpoint.agent());
-        Err(caller::credential_required(self.endpoint.settings(), text))
+        let settings = self.endpoint.settings();
+        let identity = self.identity.with_agent(settings, self.endpoint.agent())?;
+        caller::check_end_user(identity, settings, self.end_user.as_ref())
     }
 
     /// Sets the agent, if only the body or the metadata names it.
@@ -199,7 +268,7 @@ impl Exchange {
         if !matches!(self.row.handler, Handler::Grpc(_)) {
             caller::check_tenant(operation.tenant())?;
         }
-        admit::check_request(&self.endpoint, &self.identity, dialect, &self.head.headers, operation)
+        admit::check_request(&self.endpoint, &self.scope(), dialect, &self.head.headers, operation)
     }
 
     /// Checks that the agent is enabled and that the caller may call it.
@@ -230,7 +299,7 @@ impl Exchange {
             resume,
             origin,
             wait: self.wait,
-            task_policy: self.endpoint.profile().task_policy,
+            task_policy: self.task_policy.unwrap_or(self.endpoint.profile().task_policy),
             memory: Some(Arc::clone(&self.memory)),
             agent: Some(Arc::clone(agent)),
             ..Call::new(self.scope())
@@ -246,11 +315,13 @@ impl Exchange {
             | Handler::Grpc(_)
             | Handler::Card(_)
             | Handler::AgentList
+            | Handler::Console(_)
             | Handler::ExtendedCard
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
             | Handler::OpenApi
+            | Handler::ProcessTask
             | Handler::Nothing => Origin::A2a(dialect),
             Handler::Run => Origin::Run,
             Handler::Mcp => Origin::Mcp,
@@ -262,27 +333,33 @@ impl Exchange {
         self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))
     }
 
-    /// The caller with the agent: the owner of its tasks.
+    /// The caller with the agent: the owner of its tasks. A caller that the agent does not accept is anonymous; nothing
+    /// but public data is read with that.
     pub(crate) fn scope(&self) -> Scope {
         match self.endpoint.registered() {
-            Some(registered) if self.identity.is_anonymous() => registered.anonymous_scope().clone(),
-            _ => self.identity.scope(self.tenant, self.endpoint.agent()),
+            Some(agent) => self.scope_with(agent),
+            None => Scope::anonymous(self.tenant, self.endpoint.agent()),
         }
     }
 
     /// The caller with another agent.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn scope_with(&self, agent: &engine::RegisteredAgent) -> Scope {
-        match self.identity {
-            Identity::Anonymous => agent.anonymous_scope().clone(),
-            Identity::Known(_) => self.identity.scope(self.tenant, &agent.info().id),
+    pub(crate) fn scope_with(&self, agent: &RegisteredAgent) -> Scope {
+        let identity = self.identity.with_agent(agent.settings(), &agent.info().id);
+        match identity {
+            Ok(identity) => identity.scope(self.tenant, agent, self.end_user.as_ref()),
+            Err(_) => agent.anonymous_scope().clone(),
         }
     }
 
     /// Whether the caller may call an agent.
     #[cfg(feature = "mcp")]
-    pub(crate) fn may_call(&self, agent: &engine::RegisteredAgent) -> bool {
-        agent.settings().enabled && (agent.settings().anonymous || !self.identity.is_anonymous())
+    pub(crate) fn may_call(&self, agent: &RegisteredAgent) -> bool {
+        let settings = agent.settings();
+        let accepted = || {
+            let identity = self.identity.with_agent(settings, &agent.info().id)?;
+            caller::check_end_user(identity, settings, self.end_user.as_ref())
+        };
+        settings.enabled && accepted().is_ok()
     }
 
     /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.
@@ -290,6 +367,15 @@ impl Exchange {
         self.authorize().and_then(|()| admit::check_operation(&self.endpoint, kind)).ok()?;
         let origin = self.server.engine.origin(&self.scope(), task).await.unwrap_or_default();
         origin.map(Origin::dialect)
+    }
+
+    /// Starts the work of a task, if the token was signed for it and the work is queued. Returns the state of the task.
+    pub(crate) async fn start_work(&mut self, token: &TaskToken, task: &TaskId) -> Result<TaskState, Error> {
+        self.server.task_tokens.verify(token, task)?;
+        self.log_entry.set_task(task);
+        let woken = self.server.engine.wake(task).await;
+        let state = woken.map_err(|error| respond::to_caller_error(error, self.request_id))?;
+        state.ok_or_else(|| Error::task_not_found(task))
     }
 
     /// A builder for the agent's card, with URLs that match the address of the request.

@@ -10,17 +10,20 @@ mod commands;
 
 use std::{
     fmt::{self, Display, Formatter},
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
 };
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
-use engine::AgentSettings;
+use bytes::Bytes;
+use engine::{AgentSettings, Reservation};
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, json::write::Writer};
 
-use self::commands::{client_command, examples, text_command};
-use crate::{exchange::Exchange, respond, routes, version::AcceptedVersions};
+use self::commands::{CommandTarget, client_command, examples, text_command};
+use crate::{
+    agent_list, auth::example_headers, exchange::Exchange, respond, routes, version::AcceptedVersions,
+};
 
 /// The data shown on the page.
 pub(crate) struct PageContent<'a> {
@@ -43,12 +46,16 @@ pub(crate) fn handle(exchange: &Exchange) -> Response {
         default_agent: catalog.enabled_default_agent(exchange.tenant),
         agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
     };
-    respond(&content, &exchange.head.headers)
+    respond(&content, &exchange.head.headers, &exchange.memory)
 }
 
 /// Responds with the page, or with its data as JSON if the client does not accept HTML.
-fn respond(content: &PageContent<'_>, headers: &HeaderMap) -> Response {
-    let mut response = if wants_html(headers) { html(content) } else { respond::json(content.json()) };
+fn respond(content: &PageContent<'_>, headers: &HeaderMap, memory: &Arc<Reservation>) -> Response {
+    let hold = |body| Arc::clone(memory).hold(body);
+    let mut response = match wants_html(headers) {
+        true => html(hold(content.to_string().into_bytes())),
+        false => respond::json(hold(content.json())),
+    };
     let out = response.headers_mut();
     out.insert(header::VARY, HeaderValue::from_static("Accept"));
     out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -66,8 +73,8 @@ fn wants_html(headers: &HeaderMap) -> bool {
     })
 }
 
-fn html(content: &PageContent<'_>) -> Response {
-    let mut response = Response::new(Body::from(content.to_string()));
+fn html(page: Bytes) -> Response {
+    let mut response = Response::new(Body::from(page));
     let out = response.headers_mut();
     out.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     out.insert(header::CONTENT_SECURITY_POLICY, POLICY.clone());
@@ -102,8 +109,14 @@ const MAX_SKILLS: usize = 50;
 
 const CALLERS: &str =
     "Callers without a credential are all the same anonymous caller: each sees the others' tasks.";
+/// The same where every agent requires a credential.
+const KNOWN_CALLERS: &str = "Every agent requires a credential: each caller sees its own tasks only.";
 
 impl PageContent<'_> {
+    fn callers(&self) -> &'static str {
+        if self.agents.iter().any(|(_, settings)| settings.is_open()) { CALLERS } else { KNOWN_CALLERS }
+    }
+
     fn endpoint(&self, agent: &engine::AgentInfo) -> String {
         format!("{}{}", self.origin, routes::agent_path(&agent.id))
     }
@@ -114,18 +127,10 @@ impl PageContent<'_> {
             out.text("name", "a2ad");
             out.text("version", env!("CARGO_PKG_VERSION"));
             out.texts("generations", &self.accepted_versions.labels());
-            out.text("callers", CALLERS);
+            out.text("callers", self.callers());
             out.maybe_text("defaultAgent", self.default_agent);
             out.key("agents").array(&self.agents, |out, (agent, settings)| {
-                let endpoint = self.endpoint(agent);
-                out.object(|out| {
-                    out.text("id", &agent.id);
-                    out.text("name", &agent.name);
-                    out.text("description", &agent.description);
-                    out.text("url", &endpoint);
-                    out.text("card", &format!("{endpoint}{}", routes::CARD));
-                    out.key("anonymous").boolean(settings.anonymous);
-                });
+                out.object(|out| agent_list::encode_agent(out, agent, settings, &self.origin));
             });
         });
         writer.finish()
@@ -145,7 +150,7 @@ impl Display for PageContent<'_> {
              <p class=\"quiet\">{}</p>\n\
              <noscript><p>The text fields need JavaScript; the commands work without it.</p></noscript>\n",
             Escaped(&self.origin),
-            Escaped(CALLERS),
+            Escaped(self.callers()),
         )?;
         let (mut agents, others): (Vec<_>, Vec<_>) =
             self.agents.iter().partition(|(agent, _)| Some(agent.id.as_str()) == self.default_agent);
@@ -174,7 +179,11 @@ impl PageContent<'_> {
         let endpoint = self.endpoint(agent);
         let at_root =
             if Some(agent.id.as_str()) == self.default_agent { " · also at <code>/</code>" } else { "" };
-        let known = if settings.anonymous { "" } else { " · requires a credential" };
+        let known = match settings.auth {
+            auth if auth.is_unconfigured() => " · not available: no authentication is configured",
+            _ if settings.is_open() => "",
+            _ => " · requires a credential",
+        };
         // Agents can have the same name; the path is unique.
         write!(
             out,
@@ -204,14 +213,15 @@ impl PageContent<'_> {
         let example = example.map_or("hello", String::as_str);
         self.call_box(out, number, agent, settings, example)?;
         out.write_str("<div class=\"commands\">\n")?;
+        let target = CommandTarget { endpoint: &endpoint, headers: &example_headers(settings) };
         for (title, command) in [
-            ("a2ad", client_command(&endpoint, example, settings.offers_streaming())),
-            ("curl", text_command(&endpoint, example)),
+            ("a2ad", client_command(target, example, settings.offers_streaming())),
+            ("curl", text_command(target, example)),
         ] {
             writeln!(out, "<div><h3>{title}</h3>\n<pre><code>{}</code></pre></div>", Escaped(&command))?;
         }
         out.write_str("</div>\n<details><summary>Calls in each version of A2A</summary>\n")?;
-        for (title, command) in examples(&endpoint, example, self.accepted_versions) {
+        for (title, command) in examples(target, example, self.accepted_versions) {
             writeln!(out, "<h3>{title}</h3>\n<pre><code>{}</code></pre>", Escaped(&command))?;
         }
         out.write_str("</details>\n</section>\n")
@@ -227,8 +237,16 @@ impl PageContent<'_> {
         settings: &AgentSettings,
         example: &str,
     ) -> fmt::Result {
-        if !settings.anonymous {
-            return out.write_str("<p>This page cannot call the agent: it sends no credential.</p>\n");
+        if settings.auth.is_unconfigured() {
+            let text = "<p>This page cannot call the agent: the server requires authentication, and its operator has \
+                        not configured any.</p>\n";
+            return out.write_str(text);
+        }
+        if !settings.is_open() {
+            return out.write_str(
+                "<p>This page cannot call the agent: it sends no credential. The commands below send the one in the \
+                 shell variable that they name.</p>\n",
+            );
         }
         if !self.accepted_versions.accepts(Dialect::V1) {
             return out.write_str("<p>This page cannot call the agent: it uses A2A 1.0, which is off.</p>\n");
@@ -279,7 +297,7 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use engine::Profile;
+    use engine::{AuthMethods, Profile};
     use protocol::model::AgentSkill;
 
     use super::*;
@@ -438,7 +456,7 @@ mod tests {
     #[test]
     fn agents_that_the_page_cannot_call_have_no_form() {
         let anonymous = AgentSettings::default();
-        let protected = AgentSettings { anonymous: false, ..AgentSettings::default() };
+        let protected = AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() };
         let old = AcceptedVersions { v1: false, ..AcceptedVersions::default() };
         let reason = "This page cannot call the agent: ";
         let all = AcceptedVersions::default();
@@ -449,6 +467,43 @@ mod tests {
             assert_eq!(page.matches("<form ").count(), forms, "{page}");
             assert_eq!(page.matches(reason).count(), 2 - forms, "{page}");
         }
+    }
+
+    #[test]
+    fn commands_send_the_credentials_that_the_agent_requires() {
+        use engine::{AuthMethod, EndUser};
+        let page_of = |methods: &[AuthMethod], end_user| {
+            let settings = AgentSettings {
+                auth: methods.iter().copied().collect(),
+                end_user,
+                security: crate::security_schemes(methods.iter().copied(), &[]),
+                ..AgentSettings::default()
+            };
+            page(AcceptedVersions::default(), &settings).replace("&quot;", "\"").replace("&#39;", "'")
+        };
+        let key = page_of(&[AuthMethod::ApiKey, AuthMethod::Jwt], EndUser::Off);
+        assert!(key.contains("a2ad stream http://x/a2a/b --api-key-env API_KEY 'hello'"), "{key}");
+        assert!(
+            key.contains("curl -s http://x/a2a/b -H \"X-Api-Key: $API_KEY\" \\\n  -H 'Content-Type"),
+            "{key}"
+        );
+        // Every example of every version and binding; the other agent needs no credential.
+        assert_eq!(key.matches("X-Api-Key: $API_KEY").count(), 6, "{key}");
+        let token = page_of(&[AuthMethod::Bearer], EndUser::Required);
+        assert!(
+            token.contains(
+                "a2ad stream http://x/a2a/b --bearer-env TOKEN --end-user-token-env END_USER_TOKEN 'hello'"
+            ),
+            "{token}"
+        );
+        let both = "-H \"Authorization: Bearer $TOKEN\" -H \"X-End-User-Token: $END_USER_TOKEN\"";
+        assert_eq!(token.matches(both).count(), 6, "{token}");
+        // A credential that is not required is not in the commands.
+        let open = page_of(&[AuthMethod::Anonymous, AuthMethod::ApiKey], EndUser::Off);
+        assert!(!open.contains("API_KEY") && open.matches("<form ").count() == 2, "{open}");
+        let unconfigured = AgentSettings { auth: AuthMethods::UNCONFIGURED, ..AgentSettings::default() };
+        let page = page(AcceptedVersions::default(), &unconfigured);
+        assert!(page.contains("not available: no authentication is configured"), "{page}");
     }
 
     #[test]
@@ -488,9 +543,10 @@ mod tests {
 
     #[test]
     fn texts_that_look_like_options_are_sent_as_text() {
-        assert_eq!(client_command("http://x", "-v", true), "a2ad stream http://x -- '-v'");
+        let target = CommandTarget { endpoint: "http://x", headers: &[] };
+        assert_eq!(client_command(target, "-v", true), "a2ad stream http://x -- '-v'");
         assert_eq!(
-            text_command("http://x", "@you"),
+            text_command(target, "@you"),
             "curl -s http://x \\\n  -H 'Content-Type: text/plain' --data-raw '@you'"
         );
     }

@@ -55,7 +55,12 @@ fn check_foreign_page(access: Access, head: &Parts) -> Verdict {
     match access {
         Access::Public if is_read => Verdict::Permitted(None),
         Access::Public if is_preflight => Verdict::Preflight(ANY_ORIGIN),
-        Access::Public | Access::Probe | Access::Open | Access::Caller => refuse_origin(head),
+        Access::Public
+        | Access::Probe
+        | Access::Open
+        | Access::Caller
+        | Access::Signed
+        | Access::Operator => refuse_origin(head),
     }
 }
 
@@ -99,10 +104,19 @@ fn named_hosts(head: &Parts) -> String {
     let mut hosts: Vec<String> = target
         .into_iter()
         .chain(header)
-        .map(|host| format!("{:?}", excerpt(&String::from_utf8_lossy(host))))
+        .map(|host| format!("{:?}", excerpt(&without_password(host))))
         .collect();
     hosts.dedup();
     hosts.join(" and ")
+}
+
+/// A host or an origin for an error text. A user name and password before it may be secrets.
+fn without_password(authority: &[u8]) -> String {
+    let text = String::from_utf8_lossy(authority);
+    match text.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => text.into_owned(),
+    }
 }
 
 fn refuse_origin(head: &Parts) -> Verdict {
@@ -113,7 +127,7 @@ fn refuse_origin(head: &Parts) -> Verdict {
     };
     let text = format!(
         "pages of {:?} may not call this server; add their origin to server.cors_origins",
-        excerpt(&String::from_utf8_lossy(origin.as_bytes()))
+        excerpt(&without_password(origin.as_bytes()))
     );
     forbid("Origin", &text)
 }

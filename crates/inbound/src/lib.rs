@@ -9,6 +9,7 @@
 mod access_log;
 mod admit;
 mod agent_list;
+mod auth;
 mod authority;
 mod bindings;
 mod body;
@@ -35,12 +36,22 @@ mod service;
 mod sse;
 mod version;
 
+pub use auth::{
+    ApiKeyOptions, AuthOptions, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
+    MAX_KEY_DOCUMENT_BYTES, NamedSecret, example_headers, option_checks as auth_checks, security_schemes,
+};
+#[doc(hidden)]
+pub use auth::{CredentialCheck, TokenCheck};
+pub use bindings::console::key_document;
 #[cfg(feature = "mcp")]
 pub use bindings::mcp::McpError;
 pub use caller::{Caller, Peer};
 pub use card::{CardOptions, CardShape};
 pub use cross_origin::CorsOrigin;
-pub use engine::{AgentSettings, AuthForm, CardForm, ExtendedCard, FailedReply, Profile, ReplyForm};
+pub use engine::{
+    AgentSettings, AuthForm, AuthMethod, AuthMethods, CardForm, EndUser, ExtendedCard, FailedReply, Profile,
+    ReplyForm,
+};
 pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
 pub use ready::Ready;

@@ -14,6 +14,7 @@ use http::{HeaderValue, header};
 use protocol::{Error, dialect::v03, json::write::Writer, model::AgentSkill, rest::percent_encode};
 
 use crate::{
+    auth::schemes,
     bindings::run,
     card::{self, CacheScope},
     exchange::Exchange,
@@ -49,14 +50,15 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
         let writer = encode(registered, registered.skills_for(&scope), &server);
         Ok::<_, Infallible>(card::document(writer))
     });
-    let mut response = card.conditional(&document, &exchange.head.headers, CacheScope::Public);
+    let mut response = card.conditional(&document, &exchange.head.headers, CacheScope::Public)?;
     let headers = response.headers_mut();
     if form == EXTENDED_FORM {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     if depends_on_caller {
-        // Where an application finds credentials.
-        headers.insert(header::VARY, HeaderValue::from_static("Authorization, Cookie"));
+        // Where credentials are, and where an application finds them.
+        let credentials = "Authorization, X-Api-Key, X-End-User-Token, Cookie";
+        headers.insert(header::VARY, HeaderValue::from_static(credentials));
     }
     Ok(response)
 }
@@ -79,14 +81,14 @@ fn encode<'a>(
             out.text("version", &info.version);
         });
         out.key("servers").array([server], |out, url| out.object(|out| out.text("url", url)));
-        v03::card::encode_security_requirements(out, &card::security_requirements(registered.settings()));
+        v03::card::encode_security_requirements(out, &schemes::requirements(registered.settings()));
         out.key("paths").object(|out| {
             for skill in &skills {
                 out.key(&skill.path()).object(|out| skill.encode_operation(out.key("post")));
             }
         });
         out.key("components").object(|out| {
-            v03::card::encode_security_schemes(out, &registered.settings().security);
+            v03::card::encode_security_schemes(out, &schemes::declared(registered.settings()));
             components::encode(out, skills.iter().flat_map(|skill| [&skill.input, &skill.output]).flatten());
         });
     });

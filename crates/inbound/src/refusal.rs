@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode, header};
 use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 
 use crate::{
-    bindings::{grpc, rest, run, text},
+    bindings::{console, grpc, process_task, rest, run, text},
     card,
     exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
@@ -48,10 +48,12 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
     match (exchange.row.handler, exchange.operation) {
         (Handler::Text, _) => exchange.log_entry.set_method("text"),
         (Handler::Run, _) => exchange.log_entry.set_method(run::METHOD),
+        (Handler::ProcessTask, _) => exchange.log_entry.set_method(process_task::METHOD),
         (_, Some(kind)) => exchange.set_method_of(kind),
         (_, None) => {}
     }
     exchange.log_entry.set_error(&error);
+    let is_for_operators = matches!(exchange.row.handler, Handler::Console(_));
     let mut response = match exchange.row.handler {
         Handler::Grpc(service) => return grpc::refuse(exchange, service, status, error),
         Handler::Text if status.is_none() => {
@@ -66,7 +68,7 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
     {
         response.headers_mut().insert(header::ALLOW, allowed);
     }
-    response
+    if is_for_operators { console::without_caching(response) } else { response }
 }
 
 fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, error: &Error) -> Response {
@@ -74,7 +76,8 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
     let (errors, headers) = (exchange.server.errors, &exchange.head.headers);
     let envelope = match (exchange.row.handler, refusal) {
         (Handler::Rest, _) => rest::envelope(dialect, errors, headers),
-        (Handler::Run | Handler::OpenApi, _) | (Handler::ExtendedCard, Refusal::Credential(_)) => {
+        (Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_), _)
+        | (Handler::ExtendedCard, Refusal::Credential(_)) => {
             Envelope::Http { media_type: respond::JSON, errors }
         }
         (_, Refusal::Credential(_)) => Envelope::Rpc(Id::null()),
@@ -87,6 +90,7 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
     };
     match exchange.row.handler {
         Handler::Run => exchange.log_entry.finish_without_dialect(Origin::Run.label()),
+        Handler::ProcessTask => exchange.log_entry.finish_without_dialect(process_task::METHOD),
         _ => exchange.log_entry.finish(dialect),
     }
     response
@@ -122,7 +126,7 @@ fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
         // The messages of the other dialects are fixed, and the reason has to be readable.
         (_, Refusal::Head(..)) => Dialect::V1,
         (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
-        (Handler::Run | Handler::OpenApi, _) => Dialect::V1,
+        (Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_), _) => Dialect::V1,
         (Handler::ExtendedCard, Refusal::Credential(_)) => Dialect::V03,
         (_, Refusal::Credential(_)) => exchange.negotiation(&exchange.version()).fallback_dialect(),
         _ => named_dialect(exchange, Dialect::V1),

@@ -14,7 +14,13 @@ use protocol::{
     rest::{ResourcePath, percent_decode},
 };
 
-use crate::{bindings::grpc, card::CardName};
+use crate::{
+    bindings::{
+        console::{self, ConsoleCall},
+        grpc,
+    },
+    card::CardName,
+};
 
 /// One row: a path, and what serves it.
 #[derive(Debug)]
@@ -33,8 +39,8 @@ pub(crate) enum Path {
     Is(&'static str),
     /// `/a2a/{agent}`, followed by this.
     OfAgent(&'static str),
-    /// This prefix, followed by a name.
-    Below(&'static str),
+    /// This prefix, followed by the name of one of these.
+    Below(&'static str, &'static str),
     /// `/a2a/{agent}`, followed by this prefix and a name.
     BelowAgent(&'static str),
     /// The resources of HTTP+JSON below this prefix.
@@ -53,6 +59,7 @@ pub(crate) enum Methods {
     /// GET and HEAD.
     Get,
     Post,
+    Delete,
     /// Those of the HTTP transport of MCP: GET, POST and DELETE.
     Mcp,
     /// Those of the resource.
@@ -66,17 +73,21 @@ pub(crate) enum Methods {
 pub(crate) enum Handler {
     JsonRpc(PathProfile),
     Rest,
-    /// Plain text, for requests with that content type.
+    /// Plain text, for requests with that content type. JSON-RPC at the same path hands over messages as JSON objects.
     Text,
     Grpc(GrpcService),
     Mcp,
     Card(CardName),
     /// One skill over plain HTTP.
     Run,
+    /// Starts the work of one task.
+    ProcessTask,
     /// The OpenAPI document of an agent's skills.
     OpenApi,
     /// The list of agents, with search.
     AgentList,
+    /// The operators' API.
+    Console(ConsoleCall),
     /// The extended card of 0.2, which has no method for it.
     ExtendedCard,
     HomePage,
@@ -118,6 +129,10 @@ pub(crate) enum Access {
     Open,
     /// The same, with the credential that the agent requires, which is decided before the body is read.
     Caller,
+    /// The same, with a token that is signed for the task in the body.
+    Signed,
+    /// Who has the admin token, which is decided before the body is read. Without one, nothing is served there.
+    Operator,
 }
 
 /// How much of a request's body is read.
@@ -130,6 +145,9 @@ pub(crate) enum BodyLimit {
     /// Up to this number of bytes for each message.
     Bytes(usize),
 }
+
+/// Bytes of a request that holds only a task id.
+const MAX_TASK_REQUEST: usize = 4 << 10;
 
 /// Bytes of one message to gRPC health and reflection, which holds only a name.
 pub(crate) const MAX_NAME_REQUEST: usize = 4 << 10;
@@ -171,6 +189,21 @@ const fn mcp(path: Path) -> Row {
     Row { path, methods: Methods::None, handler, access, body: BodyLimit::Empty }
 }
 
+/// A request that a signature permits.
+const fn signed(path: Path, handler: Handler, body: BodyLimit) -> Row {
+    Row { path, methods: Methods::Post, handler, access: Access::Signed, body }
+}
+
+const fn operator(path: Path, methods: Methods, call: ConsoleCall) -> Row {
+    let body = match methods {
+        Methods::Post => BodyLimit::Bytes(console::MAX_BODY),
+        Methods::Get | Methods::Delete | Methods::Mcp | Methods::OfResource | Methods::None => {
+            BodyLimit::Empty
+        }
+    };
+    Row { path, methods, handler: Handler::Console(call), access: Access::Operator, body }
+}
+
 const fn reserved(path: &'static str) -> Row {
     let (handler, access) = (Handler::Nothing, Access::Open);
     Row { path: Path::Is(path), methods: Methods::None, handler, access, body: BodyLimit::Empty }
@@ -184,11 +217,17 @@ const AGENT_LIST: &str = "/.well-known/agents.json";
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
 const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
 
+const PROCESS_TASK: &str = "/_agent-native/a2a/_process-task";
+
 /// Prefix of the paths of skills over plain HTTP.
 pub(crate) const RUN: &str = "/run/";
 const OPENAPI: &str = "/openapi.json";
 
-pub(crate) const ROWS: usize = 57;
+/// API keys in the operators' API.
+const KEYS: &str = "/console/api/keys";
+const BELOW_KEYS: &str = "/console/api/keys/";
+
+pub(crate) const ROWS: usize = 61;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -198,6 +237,8 @@ pub(crate) static TABLE: [Row; ROWS] = [
     jsonrpc("/a2a/", PathProfile::Neutral),
     jsonrpc("/_a2a", PathProfile::Fold),
     jsonrpc("/_a2a/", PathProfile::Fold),
+    // Before JSON-RPC below the same prefix.
+    signed(Path::Is(PROCESS_TASK), Handler::ProcessTask, BodyLimit::Bytes(MAX_TASK_REQUEST)),
     jsonrpc("/_agent-native/a2a", PathProfile::AgentNative),
     jsonrpc("/_agent-native/a2a/", PathProfile::AgentNative),
     jsonrpc("/a2a/rpc", PathProfile::Agentos),
@@ -226,7 +267,7 @@ pub(crate) static TABLE: [Row; ROWS] = [
     reserved("/a2a/approvals"),
     reserved("/a2a/.well-known"),
     // Skills over plain HTTP.
-    call(Path::Below(RUN), Methods::Post, Handler::Run, BodyLimit::Configured),
+    call(Path::Below(RUN, "skill"), Methods::Post, Handler::Run, BodyLimit::Configured),
     call(Path::BelowAgent(RUN), Methods::Post, Handler::Run, BodyLimit::Configured),
     get(Path::Is(OPENAPI), Handler::OpenApi, Access::Open),
     get(Path::OfAgent(OPENAPI), Handler::OpenApi, Access::Open),
@@ -256,6 +297,10 @@ pub(crate) static TABLE: [Row; ROWS] = [
     get(Path::Is(AGENT_LIST), Handler::AgentList, Access::Public),
     call(Path::Is(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     call(Path::OfAgent(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
+    // The operators' API.
+    operator(Path::Is(KEYS), Methods::Get, ConsoleCall::ListKeys),
+    operator(Path::Is(KEYS), Methods::Post, ConsoleCall::CreateKey),
+    operator(Path::Below(BELOW_KEYS, "id"), Methods::Delete, ConsoleCall::RevokeKey),
     // Pages for people and load balancers.
     get(Path::Is("/"), Handler::HomePage, Access::Open),
     get(Path::Is("/healthz"), Handler::Liveness, Access::Probe),
@@ -344,6 +389,17 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
     }
 }
 
+/// What serves a request where the routes of operators are not served.
+pub(crate) fn find_without_operators<'a>(
+    method: &Method,
+    version: Version,
+    path: &'a str,
+    headers: &HeaderMap,
+) -> Target<'a> {
+    let target = find(method, version, path, headers);
+    if target.row.access == Access::Operator { Target::unknown(&UNKNOWN, path) } else { target }
+}
+
 impl<'a> Target<'a> {
     fn new(number: usize, matched: Match<'a>, method: &Method, problem: Option<Problem>) -> Self {
         let row = &TABLE[number];
@@ -362,9 +418,11 @@ impl<'a> Target<'a> {
             Handler::JsonRpc(_)
             | Handler::Grpc(_)
             | Handler::Mcp
+            | Handler::ProcessTask
             | Handler::Card(_)
             | Handler::OpenApi
             | Handler::AgentList
+            | Handler::Console(_)
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
@@ -386,6 +444,7 @@ impl Row {
             _ if matches!(self.handler, Handler::Grpc(_)) => true,
             Methods::Get => matches!(*method, Method::GET | Method::HEAD),
             Methods::Post => *method == Method::POST,
+            Methods::Delete => *method == Method::DELETE,
             Methods::Mcp => matches!(*method, Method::GET | Method::POST | Method::DELETE),
             Methods::OfResource => {
                 matched.resource.is_some_and(|resource| resource.operation(method.as_str()).is_some())
@@ -394,10 +453,16 @@ impl Row {
         }
     }
 
+    /// Whether another row serves the same path as plain text.
+    pub(crate) fn also_serves_text(&self) -> bool {
+        TABLE.iter().any(|row| row.handler == Handler::Text && row.path == self.path)
+    }
+
     fn allowed(&self, matched: &Match<'_>) -> Vec<&'static str> {
         match self.methods {
             Methods::Get => vec!["GET", "HEAD"],
             Methods::Post => vec!["POST"],
+            Methods::Delete => vec!["DELETE"],
             Methods::Mcp => vec!["GET", "POST", "DELETE"],
             Methods::OfResource => matched.resource.map_or_else(Vec::new, |resource| resource.allowed()),
             Methods::None => Vec::new(),
@@ -422,7 +487,7 @@ impl Path {
                     resource: None,
                 })
             }
-            Self::Below(prefix) => {
+            Self::Below(prefix, _) => {
                 let rest = path.strip_prefix(prefix).filter(|name| !name.is_empty())?;
                 Some(Match { agent: None, rest, resource: None })
             }
@@ -467,7 +532,7 @@ impl Path {
         match self {
             Self::Is(path) => (*path).to_owned(),
             Self::OfAgent(suffix) => agent_path("{agent}") + suffix,
-            Self::Below(prefix) => format!("{prefix}{{skill}}"),
+            Self::Below(prefix, name) => format!("{prefix}{{{name}}}"),
             Self::BelowAgent(prefix) => format!("{}{prefix}{{skill}}", agent_path("{agent}")),
             Self::Resources(prefix) => format!("{prefix}/…"),
             Self::ResourcesOfAgent => agent_path("{agent}") + "/…",
@@ -479,7 +544,7 @@ impl Path {
     /// The first segment below a prefix, if it is the same for every request.
     fn first_segment_below(&self, prefix: &str) -> Option<&'static str> {
         let path = match self {
-            Self::Is(path) | Self::Below(path) | Self::Resources(path) => path,
+            Self::Is(path) | Self::Below(path, _) | Self::Resources(path) => path,
             Self::OfAgent(_) | Self::BelowAgent(_) | Self::ResourcesOfAgent => AGENTS,
             Self::Methods(_) | Self::Unknown => return None,
         };
@@ -533,10 +598,10 @@ pub(crate) fn patterns(handles: impl Fn(Handler) -> bool) -> Vec<String> {
     TABLE.iter().filter(|row| handles(row.handler)).map(|row| row.path.pattern()).collect()
 }
 
-/// Methods, path and handler of every route, for people. A path that may end in a slash is listed without it.
+/// Methods, path and handler of every route for callers, for people. A path that may end in a slash is listed without it.
 pub(crate) fn listing() -> impl Iterator<Item = (&'static str, String, &'static str)> {
-    let rows =
-        TABLE.iter().filter_map(|row| Some((row.methods.label()?, row.path.pattern(), row.handler.label())));
+    let rows = TABLE.iter().filter(|row| row.access != Access::Operator);
+    let rows = rows.filter_map(|row| Some((row.methods.label()?, row.path.pattern(), row.handler.label())));
     rows.filter(|(_, path, _)| path == "/" || !path.ends_with('/'))
 }
 
@@ -545,6 +610,7 @@ impl Methods {
         match self {
             Self::Get => Some("GET"),
             Self::Post => Some("POST"),
+            Self::Delete => Some("DELETE"),
             Self::Mcp | Self::OfResource => Some("GET, POST, DELETE"),
             Self::None => None,
         }
@@ -561,8 +627,10 @@ impl Handler {
             Self::Mcp => "MCP",
             Self::Card(_) => "agent card",
             Self::Run => "plain HTTP",
+            Self::ProcessTask => "signed request to start a task",
             Self::OpenApi => "OpenAPI document of the skills",
             Self::AgentList => "list of agents; ?q= searches it",
+            Self::Console(_) => "operators' API",
             Self::ExtendedCard => "extended agent card of 0.2",
             Self::HomePage => "this page",
             Self::Liveness => "liveness",

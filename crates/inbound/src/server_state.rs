@@ -1,7 +1,10 @@
 //! The options of the server, and the state that all requests share.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,6 +13,7 @@ use ipnet::IpNet;
 use protocol::ErrorTable;
 
 use crate::{
+    auth::{ApiKeyOptions, AuthOptions, Authenticator, OperatorVerifier, TaskTokens},
     bindings::grpc::TonicServices,
     card::CardOptions,
     cross_origin::{CorsOrigin, OriginPolicy},
@@ -41,6 +45,8 @@ pub struct ServerOptions {
     pub allowed_hosts: Vec<AllowedHost>,
     /// Origins whose web pages may call.
     pub cors_origins: Vec<CorsOrigin>,
+    /// Which credentials can be verified.
+    pub auth: AuthOptions,
 }
 
 impl Default for ServerOptions {
@@ -56,6 +62,7 @@ impl Default for ServerOptions {
             trusted_proxies: Vec::new(),
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
+            auth: AuthOptions::default(),
         }
     }
 }
@@ -63,6 +70,11 @@ impl Default for ServerOptions {
 /// What every request needs; built once from [`ServerOptions`].
 pub(crate) struct ServerState {
     pub(crate) engine: Engine,
+    pub(crate) auth: Arc<Authenticator>,
+    pub(crate) task_tokens: TaskTokens,
+    /// `None`: the operators' API is not served.
+    pub(crate) operators: Option<OperatorVerifier>,
+    pub(crate) api_keys: ApiKeyOptions,
     pub(crate) max_body_bytes: usize,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) errors: ErrorTable,
@@ -90,8 +102,14 @@ impl ServerState {
             trusted_proxies,
             allowed_hosts,
             cors_origins,
+            auth,
         } = options;
+        let api_keys = Arc::clone(engine.api_keys());
         Self {
+            task_tokens: TaskTokens::new(&auth),
+            operators: auth.admin_token.as_ref().map(OperatorVerifier::new),
+            auth: Arc::new(Authenticator::new(&auth, api_keys, engine.clock().clone())),
+            api_keys: auth.api_keys,
             engine,
             max_body_bytes,
             accepted_versions,

@@ -18,13 +18,15 @@ use futures_util::{
 };
 use http::{HeaderValue, Method, header};
 use hyper::body::Body as _;
+use protocol::Error;
 use tracing::Instrument as _;
 
 #[cfg(feature = "mcp")]
 use crate::bindings::mcp::{self, McpError};
 use crate::{
     agent_list,
-    bindings::{extended_card, grpc, jsonrpc, rest, run, text},
+    auth::{Verification, Verified},
+    bindings::{console, extended_card, grpc, jsonrpc, process_task, rest, run, text},
     caller::Peer,
     card, cross_origin,
     exchange::Exchange,
@@ -139,30 +141,61 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
     if let Some(problem) = exchange.problem.take() {
         return answered(refusal::respond(exchange, &problem.into()));
     }
-    if let Err(error) = exchange.authenticate() {
+    match exchange.verify() {
+        Verification::Ready(verified) => authenticate(exchange, verified, body),
+        Verification::Pending(pending) => {
+            let span = exchange.span.clone();
+            let response = async move { authenticate(exchange, pending.await, body).await };
+            handled(response.instrument(span))
+        }
+    }
+}
+
+/// Hands a request whose credentials have been verified to its handler, if they permit it.
+fn authenticate(
+    mut exchange: Exchange,
+    verified: Result<Verified, Error>,
+    body: Body,
+) -> BoxFuture<'static, Response> {
+    if let Err(error) = exchange.authenticate(verified) {
         return answered(refusal::respond(exchange, &Refusal::Credential(error)));
     }
     let span = exchange.span.clone();
     let response: BoxFuture<'static, Response> = match exchange.row.handler {
-        Handler::JsonRpc(_) => Box::pin(jsonrpc::handle(exchange, body)),
-        Handler::Rest => Box::pin(rest::handle(exchange, body)),
+        Handler::JsonRpc(_) => handled(jsonrpc::handle(exchange, body)),
+        Handler::Rest => handled(rest::handle(exchange, body)),
         Handler::Grpc(service) => grpc::handle(service, exchange, body),
-        Handler::Text => Box::pin(text::handle(exchange, body)),
-        Handler::Run => Box::pin(run::handle(exchange, body)),
+        Handler::Text => handled(text::handle(exchange, body)),
+        Handler::Run => handled(run::handle(exchange, body)),
+        Handler::ProcessTask => handled(process_task::handle(exchange, body)),
         #[cfg(feature = "mcp")]
-        Handler::Mcp => Box::pin(mcp::handle(exchange, body)),
+        Handler::Mcp => handled(mcp::handle(exchange, body)),
         #[cfg(not(feature = "mcp"))]
         Handler::Mcp => answered(refusal::respond(exchange, &Refusal::NotFound)),
         Handler::ExtendedCard => Box::pin(extended_card::handle(exchange)),
         Handler::Card(name) => answered(card::handle(&exchange, name)),
         Handler::OpenApi => answered(openapi::handle(&exchange)),
         Handler::AgentList => answered(agent_list::handle(&exchange)),
+        Handler::Console(call) => handled(console::handle(call, exchange, body)),
         Handler::HomePage => answered(home_page::handle(&exchange)),
         Handler::Liveness => answered(ready::liveness()),
         Handler::Readiness => answered(ready::readiness(&exchange.server.ready)),
         Handler::Nothing => answered(refusal::respond(exchange, &Refusal::NotFound)),
     };
     if span.is_disabled() { response } else { Box::pin(response.instrument(span)) }
+}
+
+/// The response of a handler that takes the body of the request.
+///
+/// A handler that refuses a request drops its body unread. The connection has to notice that before it writes the head
+/// of the response: over HTTP/1.1 it cannot go on after a body that has not arrived, and has to announce that it closes.
+fn handled(response: impl Future<Output = Response> + Send + 'static) -> BoxFuture<'static, Response> {
+    Box::pin(response.then(|response| async {
+        if !response.status().is_success() {
+            tokio::task::yield_now().await;
+        }
+        response
+    }))
 }
 
 fn answered(response: Response) -> BoxFuture<'static, Response> {
@@ -198,5 +231,7 @@ impl tower::Service<Request> for HttpService {
     }
 }
 
+#[cfg(test)]
+mod access_matrix;
 #[cfg(test)]
 mod tests;

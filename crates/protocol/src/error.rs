@@ -73,6 +73,8 @@ pub enum ErrorKind {
     BodyTooLarge,
     UnsupportedMediaType,
     MessageIdReused,
+    NotFound,
+    Conflict,
 }
 
 /// One row of the error table.
@@ -164,7 +166,7 @@ impl GrpcStatus {
 
 impl ErrorKind {
     /// Every kind, in table order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Parse,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -189,6 +191,8 @@ impl ErrorKind {
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::MessageIdReused,
+        Self::NotFound,
+        Self::Conflict,
     ];
 
     /// The error table: A2A 5.4, plus project-specific rows where the specification has none.
@@ -221,6 +225,9 @@ impl ErrorKind {
             Self::BodyTooLarge                 => ("BODY_TOO_LARGE",                     -32600, -32600, "Request payload validation error",               413, 413, ResourceExhausted,  ResourceExhausted,  413),
             Self::UnsupportedMediaType         => ("UNSUPPORTED_MEDIA_TYPE",             -32600, -32600, "Request payload validation error",               415, 415, InvalidArgument,    InvalidArgument,    415),
             Self::MessageIdReused              => ("MESSAGE_ID_REUSED",                  -32602, -32602, "Invalid parameters",                             409, 409, AlreadyExists,      AlreadyExists,      200),
+            // The next two are errors of the operators' API.
+            Self::NotFound                     => ("NOT_FOUND",                          -32000, -32000, "Not found",                                      404, 404, NotFound,           NotFound,           404),
+            Self::Conflict                     => ("CONFLICT",                           -32000, -32000, "Conflict",                                       409, 409, FailedPrecondition, FailedPrecondition, 409),
         };
         ErrorRow { reason, code, legacy_code, legacy_message, http, http_1_0_0, grpc, grpc_1_0_0, rpc_http }
     }

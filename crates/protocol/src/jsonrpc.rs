@@ -46,8 +46,8 @@ impl Id {
         &self.0
     }
 
-    /// Accepts strings, integers and null.
-    fn read(raw: Raw<'_>) -> Result<Self, String> {
+    /// Accepts strings, integers and null; the error is what is expected.
+    pub fn read(raw: Raw<'_>) -> Result<Self, String> {
         let text = raw.get();
         if text.len() > MAX_BYTES {
             return Err(format!("expected at most {MAX_BYTES} bytes"));
@@ -109,7 +109,8 @@ fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violati
     Ok(Request { id, method, params, versioned })
 }
 
-fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
+/// Checks the member `jsonrpc`.
+pub fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
     object.need("jsonrpc", "\"2.0\"", |node| match node.token()?.as_ref() {
         "2.0" => Ok(()),
         _ => Err(node.expected("\"2.0\"")),

@@ -138,7 +138,7 @@ impl Operation {
 
 /// Reads the metadata of a request. A `skillId` in it is limited in length because it is used as a lookup
 /// key.
-pub(crate) fn decode_metadata(object: &Object<'_, '_>) -> Read<Option<Json>> {
+pub fn decode_metadata(object: &Object<'_, '_>) -> Read<Option<Json>> {
     object.maybe("metadata", |node| {
         if node.text().len() > MAX_TEXT_BYTES
             && let Ok(object) = node.object()

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::AsyncWriteExt as _;
-
 use super::{
     CheckError,
     loopback::{LoopbackServer, Request},
@@ -42,14 +40,9 @@ impl CardServer {
 }
 
 async fn respond(request: Request, path: &str, card: Arc<str>) -> std::io::Result<()> {
-    let Request { line, mut stream } = request;
-    let (status, body) =
-        if line == format!("GET {path}") { ("200 OK", &*card) } else { ("404 Not Found", "") };
-    let length = body.len();
-    let response = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
-         connection: close\r\n\r\n{body}"
-    );
-    stream.write_all(response.as_bytes()).await?;
-    stream.shutdown().await
+    if request.line == format!("GET {path}") {
+        request.respond(&card).await
+    } else {
+        request.respond_not_found().await
+    }
 }

@@ -39,13 +39,13 @@ impl FunctionServer {
 }
 
 async fn respond(request: Request, allowed: Arc<Semaphore>) -> io::Result<()> {
-    let Request { line, mut stream } = request;
-    let (media_type, pieces) = match line.as_str() {
+    let (media_type, pieces) = match request.line.as_str() {
         "POST /events" => ("text/event-stream", PIECES),
         "POST /lines" => ("application/x-ndjson", PIECES),
         "POST /broken" => ("application/x-ndjson", 1),
-        _ => return stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").await,
+        _ => return request.respond_not_found().await,
     };
+    let mut stream = request.stream;
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ntransfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
     for number in 1..=pieces {

@@ -17,7 +17,9 @@
 )]
 
 mod card_server;
+mod counted_function;
 mod crash;
+mod credentials;
 mod fixture;
 mod function_server;
 mod http;
@@ -36,6 +38,8 @@ mod schema;
 mod server_process;
 mod started;
 mod test_client;
+mod token;
+mod token_issuer;
 pub mod tool_server;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -72,7 +76,8 @@ pub struct SelftestOptions {
     pub only: Vec<String>,
     /// The executable whose servers are started; `None` means the current executable.
     pub executable: Option<PathBuf>,
-    /// Text replacements (from, to) in the configurations of the main server and of those with tools and functions.
+    /// Text replacements (from, to) in the configurations of the main server and of those with tools, functions and
+    /// credentials.
     pub changes: Vec<(String, String)>,
 }
 
@@ -150,7 +155,7 @@ async fn fixture(program: Arc<dyn Program>, options: &SelftestOptions) -> anyhow
             let cause = program.diagnose(&full).await;
             let checked = match cause {
                 Some(cause) => Err(anyhow::anyhow!(cause)),
-                None => Fixture::of(program, server).await,
+                None => Fixture::at_url(program, server).await,
             };
             checked.with_context(|| format!("cannot check {full}"))
         }

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
@@ -49,6 +49,26 @@ impl LoopbackServer {
             }
         });
         Ok(Self { host, _serving: serving })
+    }
+}
+
+impl Request {
+    /// Responds with a JSON text.
+    pub(crate) async fn respond(mut self, body: &str) -> io::Result<()> {
+        let length = body.len();
+        let response = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n{body}"
+        );
+        self.stream.write_all(response.as_bytes()).await?;
+        self.stream.shutdown().await
+    }
+
+    /// Responds that there is nothing at the path.
+    pub(crate) async fn respond_not_found(mut self) -> io::Result<()> {
+        let response = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        self.stream.write_all(response).await?;
+        self.stream.shutdown().await
     }
 }
 

@@ -3,6 +3,7 @@
 mod agent_list;
 mod behaviours;
 mod card;
+mod credentials;
 mod errors;
 mod mcp;
 mod methods;
@@ -11,7 +12,7 @@ mod sample;
 mod streams;
 
 use super::{
-    Feature::{Identity, Push, Telemetry, TenantsAndCards, Tools},
+    Feature::{Push, Telemetry, TenantsAndCards, Tools},
     Group, Item, not_yet, wire,
 };
 
@@ -26,14 +27,18 @@ const ITEMS: &[Item] = &[
         model::every_modality
     ),
     wire!(3, "requests are JSON-RPC 2.0 over HTTP, and streams are server-sent events", methods::transport),
-    not_yet(4, "a credential inside a message does not authenticate the caller", Identity),
-    not_yet(5, "the card lists the required authentication schemes", Identity),
-    not_yet(6, "a missing credential is 401 with the scheme, and a wrong one is 401 or 403", Identity),
-    not_yet(7, "the card can link to an OIDC discovery document", Identity),
-    not_yet(
+    wire!(4, "a credential inside a message does not authenticate the caller", credentials::only_in_headers),
+    wire!(5, "the card lists the required authentication schemes", credentials::announced),
+    wire!(
+        6,
+        "a missing credential is 401 with the scheme, and a wrong one is 401 or 403",
+        credentials::every_request
+    ),
+    wire!(7, "the card can link to an OIDC discovery document", credentials::discovery_linked),
+    wire!(
         8,
         "credentials required during a task set the state input-required and name the credential",
-        Identity,
+        credentials::asked_during_task
     ),
     // The card.
     wire!(9, "the card is at /.well-known/agent.json", card::path),

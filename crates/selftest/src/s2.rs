@@ -14,23 +14,30 @@ use super::{
 
 mod allowed_skills;
 mod card_url;
+mod keys;
+mod owners;
+mod plain_channel;
 
 pub(crate) const GROUP: Group = Group { name: "S2", items: ITEMS };
 
 const ITEMS: &[Item] = &[
     wire!(1, "the protocol is 0.3.0 over JSON-RPC 2.0", protocol),
     not_yet(2, "an agent can be enabled and disabled while the server runs", Identity),
-    not_yet(3, "plain text requests and responses work with an API key of the agent", Identity),
-    not_yet(4, "an agent's API keys have a prefix", Identity),
-    not_yet(5, "a key is shown once, and only its hash is stored", Identity),
-    not_yet(6, "an agent has at most 20 keys", Identity),
-    not_yet(7, "a key is valid for exactly one agent", Identity),
+    wire!(
+        3,
+        "plain text requests and responses work with an API key of the agent",
+        plain_channel::text_for_text
+    ),
+    wire!(4, "an agent's API keys have a prefix", keys::prefix),
+    wire!(5, "a key is shown once, and only its hash is stored", keys::shown_once),
+    wire!(6, "an agent has at most 20 keys", keys::at_most_20),
+    wire!(7, "a key is valid for exactly one agent", keys::one_agent),
     wire!(8, "only allowed skills are on the card and can be called", allowed_skills::only_allowed),
     not_yet(9, "tool calls are approved automatically, or the agent pauses for approval", Guardrails),
-    not_yet(10, "end users are identified by their own token", Identity),
+    wire!(10, "end users are identified by their own token", owners::own_identity),
     wire!(11, "each agent's card is public unless the agent is disabled", public_card),
     wire!(12, "the card has every member that the profile pinkfish defines", card_members),
-    not_yet(13, "the scheme ApiKey is the header X-Api-Key", Identity),
+    wire!(13, "the scheme ApiKey is the header X-Api-Key", keys::header),
     wire!(14, "the card's url is the endpoint and accepts calls", url_works),
     wire!(
         15,
@@ -53,12 +60,16 @@ const ITEMS: &[Item] = &[
         "a message in a known context is handled with the earlier messages of that context",
         known_context
     ),
-    not_yet(28, "a context belongs to its agent", Identity),
-    not_yet(29, "a context belongs to its end user", Identity),
-    not_yet(30, "the response for another caller's context equals that for an unknown context", Identity),
-    not_yet(31, "X-Api-Key is required", Identity),
+    wire!(28, "a context belongs to its agent", owners::of_agent),
+    wire!(29, "a context belongs to its end user", owners::of_end_user),
+    wire!(
+        30,
+        "the response for another caller's context equals that for an unknown context",
+        owners::not_revealed
+    ),
+    wire!(31, "X-Api-Key is required", keys::required),
     not_yet(32, "X-Selected-Org selects the organisation", Identity),
-    not_yet(33, "X-End-User-Token is required if the agent is configured so", Identity),
+    wire!(33, "X-End-User-Token is required if the agent is configured so", owners::token_required),
     wire!(
         34,
         "message/stream is -32601 with this profile and streams with the profile neutral",
@@ -75,14 +86,14 @@ const ITEMS: &[Item] = &[
         synchronous
     ),
     wire!(37, "protocol errors have HTTP status 200", status_200),
-    not_yet(38, "an invalid credential is HTTP 403", Identity),
+    wire!(38, "an invalid credential is HTTP 403", keys::forbidden),
     not_yet(39, "an unknown or disabled agent is HTTP 404", Identity),
     wire!(40, "invalid JSON is rejected with -32700", invalid_json),
     wire!(41, "a jsonrpc member that is missing or not 2.0 is rejected with -32600", other_jsonrpc),
     wire!(42, "an unknown method is rejected with -32601", unknown_method),
     wire!(43, "a message without parts is rejected with -32602", no_parts),
     wire!(44, "a failed run is reported as -32603", failed_run),
-    not_yet(45, "a missing credential is -32010", Identity),
+    wire!(45, "a missing credential is -32010", keys::unauthenticated),
     not_yet(46, "a disabled agent is -32011", Identity),
     not_yet(47, "an exceeded rate limit is -32012", Identity),
     not_yet(48, "the rate limit per key is configurable", Identity),

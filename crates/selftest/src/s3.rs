@@ -15,19 +15,23 @@ use super::{
 };
 
 mod embedded;
+mod process_task;
+mod production;
 mod public_card;
+mod schemes;
+mod tokens;
 
 pub(crate) const GROUP: Group = Group { name: "S3", items: ITEMS };
 
 const ITEMS: &[Item] = &[
     wire!(1, "the card at /.well-known/agent-card.json is public, also in production", public_card),
     wire!(2, "POST /_agent-native/a2a accepts JSON-RPC", main_path),
-    not_yet(3, "_process-task accepts only signed requests", Identity),
+    wire!(3, "_process-task accepts only signed requests", process_task::only_signed),
     wire!(4, "POST /a2a accepts JSON-RPC as well", a2a_path),
-    not_yet(5, "the _process-task route takes precedence over the path above it", Identity),
+    wire!(5, "the _process-task route takes precedence over the path above it", process_task::before_rpc),
     wire!(6, "methods other than GET at the card's path are 405", card_rejects_other_methods),
     wire!(7, "the card has every member that the profile agent-native defines", card_members),
-    not_yet(8, "the card lists the configured authentication schemes", Identity),
+    wire!(8, "the card lists the configured authentication schemes", schemes::on_card),
     wire!(
         9,
         "skills of users and organisations are not on the public card",
@@ -35,7 +39,7 @@ const ITEMS: &[Item] = &[
     ),
     wire!(10, "the operator's own tools are on the public card", public_card::operator_skills_shown),
     not_yet(11, "public responses reveal no tenant", Identity),
-    not_yet(12, "an authenticated caller sees additional skills", Identity),
+    wire!(12, "an authenticated caller sees additional skills", schemes::more_skills),
     wire!(13, "message/send waits and returns the completed task", send_waits),
     wire!(14, "message/send with async returns immediately with a working task", send_async_returns),
     wire!(15, "async is honoured as a parameter only, not in metadata", async_is_parameter_only),
@@ -44,8 +48,8 @@ const ITEMS: &[Item] = &[
     wire!(18, "message/stream is -32601 where streaming is disabled", stream_off),
     wire!(19, "tasks/get polls a task until it is completed", get_polls),
     wire!(20, "tasks/cancel cancels a working task", cancel_working),
-    not_yet(21, "a signed request wakes another process to run a task", Identity),
-    not_yet(22, "such a signature is valid for one task and five minutes", Identity),
+    wire!(21, "a signed request wakes another process to run a task", process_task::wakes_task),
+    wire!(22, "such a signature is valid for one task and five minutes", process_task::one_task_five_minutes),
     wire!(23, "text, data and file parts have a type", parts_have_type),
     wire!(
         24,
@@ -64,18 +68,30 @@ const ITEMS: &[Item] = &[
     wire!(34, "an error or a panic of the agent sets the task's state to failed", agent_failure),
     wire!(35, "an agent that needs input sets the state input-required", input_required),
     wire!(36, "tasks are persisted and readable after a restart", after_restart),
-    not_yet(37, "tokens signed with A2A_SECRET are verified before an agent runs", Identity),
-    not_yet(38, "a static bearer token can be configured by the name of an environment variable", Identity),
-    not_yet(39, "signed tokens and a static bearer token can be used together", Identity),
-    not_yet(40, "without credentials in development, the server logs one warning", Identity),
-    not_yet(41, "without credentials in production, calls get 503 and no agent runs", Identity),
-    not_yet(42, "production is detected from the hosting provider's environment variables", Identity),
-    not_yet(43, "_process-task without a secret in production is 503", Identity),
-    not_yet(44, "a request with an invalid token never reaches an agent", Identity),
-    not_yet(45, "a token is verified with the global secret and then with the organisation's", Identity),
-    not_yet(46, "aud and iss are verified if present, and exp always", Identity),
-    not_yet(47, "a token for another service is rejected", Identity),
-    not_yet(48, "the card offers JWT only where it can be used", Identity),
+    wire!(37, "tokens signed with A2A_SECRET are verified before an agent runs", tokens::signed),
+    wire!(
+        38,
+        "a static bearer token can be configured by the name of an environment variable",
+        tokens::static_token
+    ),
+    wire!(39, "signed tokens and a static bearer token can be used together", tokens::both),
+    wire!(40, "without credentials in development, the server logs one warning", production::one_warning),
+    wire!(41, "without credentials in production, calls get 503 and no agent runs", production::nothing_runs),
+    wire!(
+        42,
+        "production is detected from the hosting provider's environment variables",
+        production::detected
+    ),
+    wire!(43, "_process-task without a secret in production is 503", process_task::without_secret),
+    wire!(44, "a request with an invalid token never reaches an agent", tokens::never_reach_agent),
+    wire!(
+        45,
+        "a token is verified with the global secret and then with the organisation's",
+        tokens::secret_of_organisation
+    ),
+    wire!(46, "aud and iss are verified if present, and exp always", tokens::claims),
+    wire!(47, "a token for another service is rejected", tokens::other_service),
+    wire!(48, "the card offers JWT only where it can be used", production::card_offers_tokens),
     not_yet(49, "a delegation to a remote agent is stored as a separate row", Client),
     not_yet(50, "a delegated task is polled until its result can be delivered", Client),
     not_yet(51, "a delegation fails with a clear error after ten minutes or six attempts", Client),

@@ -4,6 +4,7 @@ use super::{
     CheckError, CheckResult,
     Feature::{Client, Identity, Orchestration, Push, TenantsAndCards},
     Group, Item,
+    credentials::token_of,
     fixture::{Fixture, MANY_SKILLS},
     http::Response,
     json::{ValueChecks as _, quote},
@@ -63,7 +64,7 @@ const ITEMS: &[Item] = &[
     not_yet(34, "GET /api/a2a/cards lists the stored cards", Client),
     not_yet(35, "discover and cancel need no Content-Type", Client),
     not_yet(36, "URLs inside the private network are never fetched", Push),
-    not_yet(37, "task methods require a bearer token", Identity),
+    wire!(37, "task methods require a bearer token", bearer_required),
     not_yet(38, "calls are rate limited", Identity),
     not_yet(39, "cards are fetched over HTTPS and their signatures are verified", TenantsAndCards),
     not_yet(40, "outbound calls support sessions, timeouts, retries and skills", Client),
@@ -214,6 +215,34 @@ async fn history(at: &Fixture) -> CheckResult {
     let roles: Result<Vec<&str>, CheckError> =
         response.list("result.history")?.iter().map(|message| message.text("role")).collect();
     response.ensure(roles?.starts_with(&["user", "agent", "user"]), "user, agent, user")
+}
+
+/// The default agent of the server with credentials. Its card is public.
+async fn bearer_required(at: &Fixture) -> CheckResult {
+    let at = at.credentials().await?;
+    let (anonymous, wrong) = (at.at("/a2a/rpc", "echo"), at.at("/a2a/rpc", "echo").with_bearer("wrong"));
+    let known = anonymous.with_bearer(&token_of("ada"));
+    let (task, sent) = known.send_text("hello").await?;
+    sent.has_state("completed")?;
+    for client in [&anonymous, &wrong] {
+        let params = client.params(&unique_id(), &text("hello"), "");
+        let id = format!(r#"{{"id":{}}}"#, quote(&task));
+        for (method, params) in [
+            ("tasks/send", &params),
+            ("tasks/sendSubscribe", &params),
+            ("tasks/get", &id),
+            ("tasks/cancel", &id),
+            ("tasks/resubscribe", &id),
+        ] {
+            let refused = client.call(method, params).await?;
+            refused.has_status(401)?;
+            refused.lacks("result")?;
+            let challenge = refused.header("www-authenticate").unwrap_or_default();
+            refused.ensure(challenge.contains("Bearer"), "WWW-Authenticate: Bearer")?;
+        }
+    }
+    known.get(&task).await?.has_state("completed")?;
+    at.server.get("/.well-known/agent.json", &[]).await?.has_status(200)
 }
 
 async fn card_served(at: &Fixture) -> CheckResult {

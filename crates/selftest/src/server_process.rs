@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Output, Stdio},
     time::Duration,
 };
 
@@ -18,6 +18,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Lets the operating system choose a free port.
 pub(crate) use testkit::process::ANY_PORT;
 
+/// Environment variables of a process.
+pub(crate) type Environment = &'static [(&'static str, &'static str)];
+
 /// How to start a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -30,7 +33,7 @@ pub(crate) struct Plan {
     /// The address to listen on; `None` uses the one in the configuration.
     pub(crate) listen: Option<&'static str>,
     /// The complete environment of the process.
-    pub(crate) environment: &'static [(&'static str, &'static str)],
+    pub(crate) environment: Environment,
 }
 
 impl Plan {
@@ -44,16 +47,33 @@ impl Plan {
         Ok(text(&output.stdout))
     }
 
-    /// The executable with a verb, flags and then the path of the configuration file. The environment is cleared, so
-    /// that neither settings nor API keys of the user reach the process.
+    /// The executable with a verb, flags and then the path of the configuration file, which is written.
     fn command(&self, verb: &str, flags: &[&str]) -> anyhow::Result<Command> {
         std::fs::create_dir_all(&self.folder)?;
         let config = self.folder.join("a2ad.toml");
         std::fs::write(&config, &self.config)?;
-        let mut command = Command::new(&self.program);
-        command.arg(verb).args(flags).arg(config).env_clear().envs(self.environment.iter().copied());
-        command.current_dir(&self.folder).stdin(Stdio::null());
+        let mut command = self.bare_command();
+        command.arg(verb).args(flags).arg(config);
         Ok(command)
+    }
+
+    /// Runs a command of the executable in the folder of the server.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> std::io::Result<Output> {
+        self.bare_command().args(arguments).output().await
+    }
+
+    /// The path of the store.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.join("a2ad.db")
+    }
+
+    /// The executable without arguments. The environment is cleared, so that neither settings nor API keys of the user
+    /// reach the process, which is killed when its handle is dropped.
+    fn bare_command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().envs(self.environment.iter().copied());
+        command.current_dir(&self.folder).stdin(Stdio::null()).kill_on_drop(true);
+        command
     }
 }
 
@@ -71,9 +91,14 @@ impl ServerProcess {
         if let Some(address) = plan.listen {
             command.args(["--listen", address]);
         }
-        command.args([Path::new("--store"), &plan.folder.join("a2ad.db")]);
+        command.args([Path::new("--store"), &plan.store()]);
         let process = process::Server::start_command_within(TIMEOUT, command).await?;
         Ok(Self { server: Server::at(process.address.to_string()), process })
+    }
+
+    /// What the process has written to its log.
+    pub(crate) fn log(&self) -> String {
+        self.process.log()
     }
 
     /// Kills the process with SIGKILL.

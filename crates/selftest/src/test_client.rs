@@ -26,12 +26,15 @@ pub(crate) struct TestClient {
     pub(crate) skill: &'static str,
     /// Whether the agent's card offers streaming.
     pub(crate) streaming_offered: bool,
+    /// Headers of every request, such as credentials.
+    pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 impl TestClient {
     /// A client of an agent that streams.
     pub(crate) fn new(server: &Server, path: impl Into<String>, skill: &'static str) -> Self {
-        Self { server: server.clone(), path: path.into(), skill, streaming_offered: true }
+        let headers = Vec::new();
+        Self { server: server.clone(), path: path.into(), skill, streaming_offered: true, headers }
     }
 
     /// The server, or [`CheckError::NotOffered`] if the agent does not stream.
@@ -48,8 +51,36 @@ impl TestClient {
         Self { skill, ..self.clone() }
     }
 
+    /// The same with an additional header in every request.
+    pub(crate) fn with_header(&self, name: &'static str, value: impl Into<String>) -> Self {
+        let headers = self.headers.iter().cloned().chain([(name, value.into())]).collect();
+        Self { headers, ..self.clone() }
+    }
+
+    /// The same with an API key.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        self.with_header("x-api-key", key)
+    }
+
+    /// The same with a bearer token.
+    pub(crate) fn with_bearer(&self, token: &str) -> Self {
+        self.with_header("authorization", format!("Bearer {token}"))
+    }
+
     pub(crate) async fn post(&self, body: &str) -> Result<Response, CheckError> {
-        self.server.post(&self.path, body).await
+        self.post_as("application/json", body).await
+    }
+
+    /// Sends a body of another media type.
+    pub(crate) async fn post_as(&self, media_type: &str, body: &str) -> Result<Response, CheckError> {
+        let own = [("content-type", media_type)];
+        let headers = self.headers_with(&own);
+        self.server.send_request("POST", &self.path, &headers, body).await
+    }
+
+    fn headers_with<'a>(&'a self, more: Headers<'a>) -> Vec<(&'a str, &'a str)> {
+        let own = self.headers.iter().map(|(name, value)| (*name, value.as_str()));
+        own.chain(more.iter().copied()).collect()
     }
 
     pub(crate) async fn call(&self, method: &str, params: &str) -> Result<Response, CheckError> {
@@ -58,7 +89,7 @@ impl TestClient {
 
     /// Calls a method that responds with an event stream.
     pub(crate) async fn stream(&self, method: &str, params: &str) -> Result<Events, CheckError> {
-        self.require_streaming()?.stream(&self.path, &[], &request(method, params)).await
+        self.stream_with(&[], method, params).await
     }
 
     /// Like [`Self::stream`], with additional request headers.
@@ -68,7 +99,8 @@ impl TestClient {
         method: &str,
         params: &str,
     ) -> Result<Events, CheckError> {
-        self.require_streaming()?.stream(&self.path, headers, &request(method, params)).await
+        let headers = self.headers_with(headers);
+        self.require_streaming()?.stream(&self.path, &headers, &request(method, params)).await
     }
 
     /// The parameters of the draft's `tasks/send`; `more` is appended as further members.
@@ -115,6 +147,11 @@ impl TestClient {
     /// Sends parts with `message/send` of 0.3; `more` is appended as further parameters.
     pub(crate) async fn message(&self, parts: &str, more: &str) -> Result<Response, CheckError> {
         self.call("message/send", &self.message_params(parts, "", more)).await
+    }
+
+    /// Sends a short text with `message/send` of 0.3.
+    pub(crate) async fn hello(&self) -> Result<Response, CheckError> {
+        self.message(&text_part("hello"), "").await
     }
 
     /// The parameters of `message/send` of 0.3; `message_members` is appended to the message, `more` to the parameters.

@@ -3,6 +3,7 @@
 //! One thread writes and commits everything queued in one transaction (group commit); a few threads read; one more
 //! runs WAL checkpoints concurrently with the writer. Only one process at a time can open the file.
 
+mod api_keys;
 mod backup;
 mod changes;
 mod checkpoint;
@@ -14,6 +15,7 @@ mod file_lock;
 mod free_pages;
 mod instance;
 mod integrity;
+mod key_folder;
 mod keys;
 mod lists;
 mod migrations;
@@ -34,13 +36,13 @@ mod writer;
 use std::sync::Arc;
 
 use engine::{
-    Scope, Store,
-    ids::{Ids, TaskNo},
+    ApiKey, Scope, Store,
+    ids::{Ids, Tag, TaskNo},
     log::{Entry, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
         ListQuery, Lookup, MessageKey, Overdue, ReadFuture, Receipt, RetentionMark, Snapshot, TaskRow,
-        TenantAgent, View, WorkItem,
+        TaskWork, TenantAgent, View, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -50,6 +52,7 @@ use tokio::sync::watch;
 pub use backup::{CopyError, StoreCopy, backup, restore};
 pub use instance::{Draining, Instance, InstanceState, LockHolder, lock_holder};
 pub use integrity::check;
+pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyOrigin};
 pub use open::{OpenError, SqliteOptions};
 
 use self::{
@@ -191,6 +194,10 @@ impl Store for Sqlite {
         self.readers.read_always(move |tx| rows::overdue(tx, &ids, now, max))
     }
 
+    fn task_work(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<TaskWork>> {
+        self.readers.read(move |tx| rows::task_work(tx, task, tag))
+    }
+
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
         let ids = self.ids.clone();
         self.readers.read_always(move |tx| rows::work_item(tx, &ids, task))
@@ -253,6 +260,18 @@ impl Store for Sqlite {
 
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
         self.writer.reserve(count)
+    }
+
+    fn api_keys(&self) -> ReadFuture<Vec<ApiKey>> {
+        self.readers.read_always(move |tx| Ok(api_keys::list(tx)?))
+    }
+
+    fn insert_api_key(&self, key: ApiKey, max: usize) -> ReadFuture<bool> {
+        self.writer.insert_api_key(key, max)
+    }
+
+    fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
+        self.writer.revoke_api_key(id, now)
     }
 
     fn ids(&self) -> Ids {

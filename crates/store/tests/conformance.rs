@@ -27,6 +27,7 @@ mod conformance {
     mod transitions;
 
     mod accept;
+    mod api_keys;
     mod conflicts;
     mod context_history;
     mod contexts;

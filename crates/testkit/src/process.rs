@@ -68,12 +68,27 @@ impl Launch {
     }
 }
 
-/// A program without input and without the `A2AD_` variables of the developer's environment. It is killed when its
-/// handle is dropped.
+/// A program without input and without the variables of the developer's environment that change what a2ad does. It is
+/// killed when its handle is dropped.
 pub fn command(program: impl Into<OsString>) -> Command {
+    /// The shared secret, and the variables of hosting providers that mean production.
+    const OTHERS: [&str; 9] = [
+        "A2A_SECRET",
+        "NETLIFY",
+        "AWS_LAMBDA_FUNCTION_NAME",
+        "CF_PAGES",
+        "CLOUDFLARE_WORKERS",
+        "VERCEL",
+        "RENDER",
+        "FLY_APP_NAME",
+        "K_SERVICE",
+    ];
     let mut command = Command::new(program.into());
     command.stdin(Stdio::null()).kill_on_drop(true);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("A2AD_")) {
+        command.env_remove(name);
+    }
+    for name in OTHERS {
         command.env_remove(name);
     }
     command

@@ -27,7 +27,7 @@ def test_missing_credentials_are_asked_for(start, fake, status, headers):
     task = server.send('echo', text('hi'))
     assert state(task) == 'auth_required', task['status']
     (challenge,) = [part['data'] for part in task['status']['message']['parts'] if 'data' in part]
-    assert challenge == {'challenge': headers.get('WWW-Authenticate', '')}
+    assert challenge == {'schemes': ['Bearer'], 'challenge': headers.get('WWW-Authenticate', '')}
     fake.refuse = None
     assert result(server.send('', text('done'), taskId=task['id']))[0]['text'] == 'echo hi'
 

@@ -57,7 +57,8 @@ seen.card = JSON.parse((await client.readResource({ uri: seen.resources[0] })).c
 // A call that its client gives up.
 const abort = new AbortController();
 const held = call(client, 'echo', { message: 'hold' }, { signal: abort.signal });
-setTimeout(() => abort.abort('no longer needed'), 100);
+// Long enough for the call to be there first: a cancellation of an unknown call is ignored.
+setTimeout(() => abort.abort('no longer needed'), 1000);
 seen.aborted = await held.then(() => false, () => true);
 // The client does not wait until its notification is sent.
 await client.listTools();

@@ -19,6 +19,7 @@ mod duplicate_sends;
 mod extra_options;
 mod fill;
 mod filled_store;
+mod key_timing;
 mod kill_under_load;
 mod long_turns;
 mod malformed_requests;
@@ -90,6 +91,7 @@ proofs! {
     slow_resumes: "20 clients that resume a stream of 60 MB at 1 KiB a second need a bounded amount of memory",
     reload_under_load: "a configuration that is rewritten a thousand times under load fails no call",
     mcp_crosstalk: "an MCP server that answers late, twice, out of order and under other ids gives no call what belongs to another",
+    key_timing: "the time to reject an API key does not depend on where it differs from a valid one",
     malformed_requests: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
 }
 

@@ -3,7 +3,9 @@
 //! The skills are operations of OpenAPI documents that are generated here, each with its own combination of verb, noun
 //! and area. Every operation has a required argument, so a message that chooses one is answered with the question for
 //! it: that shows the choice, and nothing outside the server is called. The card is read with a plain socket, because a
-//! parser would be slower than the server.
+//! parser would be slower than the server. The first search after the start, and the first search and the first choice
+//! after reloads, are measured too: what they need is prepared before. A message waits for the disk too, so there are
+//! several reloads.
 
 use std::{
     fs,
@@ -42,6 +44,10 @@ const START_GOAL: Duration = Duration::from_secs(10);
 const SEARCH_GOAL: Duration = Duration::from_millis(5);
 /// What choosing a skill may add to the median time of a call.
 const ROUTING_GOAL: Duration = Duration::from_millis(2);
+/// Each is followed by a first search and a first choice.
+const RELOADS: usize = 5;
+/// How long a new configuration may take to be used.
+const RELOAD_LIMIT: Duration = Duration::from_secs(60);
 const CARD_GOAL: f64 = 1e9;
 /// Of a server in a development build, on a machine with other work.
 const RELAXED_CARD_GOAL: f64 = 5e7;
@@ -185,7 +191,8 @@ struct Proof {
 
 impl Proof {
     async fn run(mut self, setup: &Setup) -> Result<ProofResult> {
-        let launch = Launch::with_config(&setup.store, &self.configuration(&setup.store)?)?;
+        let configuration = self.configuration(&setup.store)?;
+        let launch = Launch::with_config(&setup.store, &configuration)?;
         let server = Server::start_with(&launch, &setup.program, &setup.store).await?;
         let (mut findings, limits) = (Vec::new(), self.limits);
         let mut check = |name: &str, time: Duration, goal: Duration| {
@@ -195,15 +202,25 @@ impl Proof {
         };
         check("the start", server.ready_after, START_GOAL);
         let card = self.card(server.address).await?;
-        let search = self.search(server.address).await?;
+        let address = server.address;
+        let search = Times::of(self.search(address, self.calls).await?)?;
+        check("the first search", search.first, SEARCH_GOAL);
         check("the 99th of 100 searches", search.p99, SEARCH_GOAL);
-        let (named, routed) = (self.named(server.address).await?, self.routed(server.address).await?);
+        let named = Times::of(self.named(address, self.calls).await?)?;
+        let routed = Times::of(self.routed(address, self.calls).await?)?;
         check("choosing a skill", routed.p50.saturating_sub(named.p50), ROUTING_GOAL);
+        let resident = memory::read(server.id().context("the server has ended")?)?;
+        let reloaded = self.reloads(&setup.store, address, configuration).await?;
+        check("the first search after a reload", reloaded.search, SEARCH_GOAL);
+        check(
+            "choosing the first skill after a reload",
+            reloaded.routed.saturating_sub(named.p50),
+            SEARCH_GOAL,
+        );
         let card_goal = if self.limits.is_strict() { CARD_GOAL } else { RELAXED_CARD_GOAL };
         if card.bytes_per_second < card_goal {
             findings.push(format!("the card was sent at {:.0} bytes a second", card.bytes_per_second));
         }
-        let resident = memory::read(server.id().context("the server has ended")?)?;
         let figures = json!({
             "skills": self.skills,
             "start_ms": millis(server.ready_after),
@@ -212,6 +229,7 @@ impl Proof {
             "search_first_ms": millis(search.first), "search_p50_ms": millis(search.p50), "search_p99_ms": millis(search.p99),
             "named_p50_ms": millis(named.p50), "named_p99_ms": millis(named.p99),
             "routed_first_ms": millis(routed.first), "routed_p50_ms": millis(routed.p50), "routed_p99_ms": millis(routed.p99),
+            "reloaded_search_first_ms": millis(reloaded.search), "reloaded_routed_first_ms": millis(reloaded.routed),
             "resident_mib": resident.now >> 20, "resident_peak_mib": resident.peak >> 20,
         });
         server.terminate(Duration::from_secs(60)).await?;
@@ -240,6 +258,41 @@ impl Proof {
         Ok(text)
     }
 
+    /// The first search and the first choice of a skill after each of several reloads.
+    async fn reloads(
+        &mut self,
+        store: &Path,
+        address: SocketAddr,
+        mut configuration: String,
+    ) -> Result<AfterReload> {
+        let (mut search, mut routed) = (Vec::new(), Vec::new());
+        for number in 1..=RELOADS {
+            configuration += &format!("[skills.repeat{number}]\nbuiltin = \"echo\"\n");
+            fs::write(store.with_extension("toml"), &configuration)?;
+            self.wait_for_skills(address, self.skills + number).await?;
+            search.extend(self.search(address, 1).await?);
+            routed.extend(self.routed(address, 1).await?);
+        }
+        Ok(AfterReload { search: median(search), routed: routed.into_iter().min().unwrap_or_default() })
+    }
+
+    /// Waits until the list of agents counts so many skills. It needs no index.
+    async fn wait_for_skills(&self, address: SocketAddr, skills: usize) -> Result<()> {
+        let mut connection = Connection::open(address).await?.with_limit(Duration::from_secs(60));
+        let started = Instant::now();
+        loop {
+            let listed: Value = connection.get("/.well-known/agents.json?limit=1").await?.json()?;
+            if listed["agents"][0]["skillCount"] == skills {
+                return Ok(());
+            }
+            ensure!(
+                started.elapsed() < RELOAD_LIMIT,
+                "the new configuration is not used after {RELOAD_LIMIT:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     fn any_skill(&mut self) -> Skill {
         Skill::numbered(self.random.within(0..=self.skills as u64 - 1) as usize)
     }
@@ -258,10 +311,10 @@ impl Proof {
     }
 
     /// Searches for skills; the one that is meant must be the first.
-    async fn search(&mut self, address: SocketAddr) -> Result<Times> {
+    async fn search(&mut self, address: SocketAddr, calls: usize) -> Result<Vec<Duration>> {
         let mut connection = Connection::open(address).await?.with_limit(Duration::from_secs(60));
         let mut times = Vec::new();
-        for _ in 0..=self.calls {
+        for _ in 0..calls {
             let skill = self.any_skill();
             let path = format!("/.well-known/agents.json?q={}", skill.message().replace(' ', "+"));
             let started = Instant::now();
@@ -271,22 +324,27 @@ impl Proof {
             let first = &found["agents"][0]["skills"][0]["id"];
             ensure!(*first == skill.id(), "the search for {} has found {first} first", skill.id());
         }
-        Times::of(times)
+        Ok(times)
     }
 
-    async fn named(&mut self, address: SocketAddr) -> Result<Times> {
-        self.send(address, |skill| json!({ "skillId": skill.id() })).await
+    async fn named(&mut self, address: SocketAddr, calls: usize) -> Result<Vec<Duration>> {
+        self.send(address, calls, |skill| json!({ "skillId": skill.id() })).await
     }
 
-    async fn routed(&mut self, address: SocketAddr) -> Result<Times> {
-        self.send(address, |_| Value::Null).await
+    async fn routed(&mut self, address: SocketAddr, calls: usize) -> Result<Vec<Duration>> {
+        self.send(address, calls, |_| Value::Null).await
     }
 
     /// Sends messages that are for one skill each; it must ask for its argument.
-    async fn send(&mut self, address: SocketAddr, metadata: impl Fn(Skill) -> Value) -> Result<Times> {
+    async fn send(
+        &mut self,
+        address: SocketAddr,
+        calls: usize,
+        metadata: impl Fn(Skill) -> Value,
+    ) -> Result<Vec<Duration>> {
         let mut connection = Connection::open(address).await?.with_limit(Duration::from_secs(60));
         let mut times = Vec::new();
-        for _ in 0..=self.calls {
+        for _ in 0..calls {
             let skill = self.any_skill();
             let parts = json!([{ "text": skill.message() }]);
             let message =
@@ -309,7 +367,7 @@ impl Proof {
                 "expected {wanted}, received {sent}"
             );
         }
-        Times::of(times)
+        Ok(times)
     }
 }
 
@@ -356,6 +414,19 @@ impl CardReader {
         }
         Ok(body)
     }
+}
+
+/// The first calls after reloads.
+struct AfterReload {
+    /// The median.
+    search: Duration,
+    /// The fastest: the others may have waited for the disk.
+    routed: Duration,
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 /// The time of the first call, and of those after it.

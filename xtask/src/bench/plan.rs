@@ -13,6 +13,7 @@ pub(super) enum Section {
     Streams,
     Keys,
     Backends,
+    Credentials,
 }
 
 pub(super) struct Plan {
@@ -97,7 +98,10 @@ impl FromStr for Section {
             "streams" => Ok(Self::Streams),
             "keys" => Ok(Self::Keys),
             "backends" => Ok(Self::Backends),
-            _ => bail!("--only takes beside, bindings, full-store, streams, keys or backends, not {name}"),
+            "credentials" => Ok(Self::Credentials),
+            _ => bail!(
+                "--only takes beside, bindings, full-store, streams, keys, backends or credentials, not {name}"
+            ),
         }
     }
 }

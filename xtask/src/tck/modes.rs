@@ -63,14 +63,14 @@ const V03: &[Mode] = &[
     Mode {
         name: "closed",
         about: "an agent that requires a credential",
-        variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key, mtls"), ("A2AD_CARD__GRPC_SCHEME", "true")],
+        variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("capabilities", "auth or Auth or Security")),
     },
     Mode {
         name: "ajar",
         about: "an agent that lists credentials and also accepts anonymous callers",
         variables: &[
-            ("A2AD_AGENTS__TCK__AUTH", "anonymous, bearer, api-key, mtls"),
+            ("A2AD_AGENTS__TCK__AUTH", "anonymous, bearer, api-key"),
             ("A2AD_CARD__GRPC_SCHEME", "true"),
         ],
         only: Some(("capabilities", "auth or Auth or Security")),

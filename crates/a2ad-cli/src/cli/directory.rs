@@ -34,19 +34,33 @@ pub(super) struct ListedAgent {
 }
 
 impl Directory {
-    /// Requests the list. A server that has none is represented by its own card.
+    /// Requests the list and the cards. A server that has no list is represented by its own card.
     pub(super) async fn read(server: &str, options: &ClientOptions) -> Result<Self, Error> {
+        let mut directory = Self::list(server, options).await?;
+        if !directory.is_listed() {
+            let found = client::find_card(server, options).await?;
+            directory.agents.iter_mut().for_each(|only| only.set_card(found.card.clone()));
+            return Ok(directory);
+        }
+        let with_cards = stream::iter(directory.agents)
+            .map(|agent| agent.with_card(options))
+            .buffered(CONCURRENT_REQUESTS);
+        Ok(Self { agents: with_cards.collect().await, ..directory })
+    }
+
+    /// Requests the list without the cards. A server that has none is represented by one agent without an id.
+    pub(super) async fn list(server: &str, options: &ClientOptions) -> Result<Self, Error> {
         let (status, body) = client::get(&format!("{server}/"), options).await?;
         let listed = String::from_utf8(body).ok().filter(|_| status.is_success());
-        let Some((default_agent, agents)) = listed.and_then(|body| list(server, &body)) else {
-            let found = client::find_card(server, options).await?;
-            let mut only = ListedAgent::new(String::new(), server.to_owned(), None);
-            only.set_card(found.card);
-            return Ok(Self { server: server.to_owned(), default_agent: String::new(), agents: vec![only] });
-        };
-        let with_cards =
-            stream::iter(agents).map(|agent| agent.with_card(options)).buffered(CONCURRENT_REQUESTS);
-        Ok(Self { server: server.to_owned(), default_agent, agents: with_cards.collect().await })
+        let (default_agent, agents) = listed.and_then(|body| list(server, &body)).unwrap_or_else(|| {
+            (String::new(), vec![ListedAgent::new(String::new(), server.to_owned(), None)])
+        });
+        Ok(Self { server: server.to_owned(), default_agent, agents })
+    }
+
+    /// Whether the server lists its agents.
+    fn is_listed(&self) -> bool {
+        self.agents.iter().all(|agent| !agent.id.is_empty())
     }
 }
 

@@ -60,6 +60,8 @@ pub(super) struct GivenFlags {
     pub(super) has_credential: bool,
     /// Whether `--dialect` was given.
     pub(super) dialect: bool,
+    /// What the agent's card requires of its callers, if that is known.
+    pub(super) required: Option<String>,
 }
 
 impl Failure {
@@ -110,7 +112,7 @@ impl From<anyhow::Error> for Failure {
         }
         let code = match (error.downcast_ref(), error.downcast_ref()) {
             (Some(ServeError::StoreFailed(_)), _) => code::DISK_FAILED,
-            (Some(ServeError::NotLoopback(_)), _) | (_, Some(config::Error::Unreadable { .. })) => {
+            (Some(ServeError::Unprotected { .. }), _) | (_, Some(config::Error::Unreadable { .. })) => {
                 code::USAGE
             }
             _ if error.is::<Unreadable>()
@@ -155,7 +157,7 @@ fn code_of(error: &Error) -> u8 {
         Error::Status(StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT) => code::TIMEOUT,
         Error::Protocol(error) => match error.kind {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => code::AUTH,
-            ErrorKind::TaskNotFound | ErrorKind::AgentDisabled => code::NOT_FOUND,
+            ErrorKind::TaskNotFound | ErrorKind::AgentDisabled | ErrorKind::NotFound => code::NOT_FOUND,
             ErrorKind::DeadlineExceeded => code::TIMEOUT,
             ErrorKind::Unavailable | ErrorKind::RateLimited => code::ERROR,
             _ => code::PROTOCOL,
@@ -184,12 +186,16 @@ fn advice(error: &Error, given: &GivenFlags) -> Option<String> {
 }
 
 fn credentials(given: &GivenFlags) -> String {
-    let hint = "give credentials with --bearer-env, --api-key-env or --header";
+    let hint = match &given.required {
+        Some(required) => format!("the agent requires {required}"),
+        None => "give credentials with --bearer-env, --api-key-env or --header".to_owned(),
+    };
     match given.credentials.as_slice() {
-        [] => hint.to_owned(),
+        [] => hint,
         flags => {
             let refused = format!("access was denied with {}", flags.join(" and "));
-            if given.has_credential { refused } else { format!("{refused}; {hint}") }
+            let is_known = given.required.is_some();
+            if given.has_credential && !is_known { refused } else { format!("{refused}; {hint}") }
         }
     }
 }

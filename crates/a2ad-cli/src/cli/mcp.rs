@@ -1,7 +1,7 @@
 //! `a2ad mcp`: offers all agents as tools to an MCP client that starts this program, over standard input and output.
 //!
 //! The agents run in this process, with the backends of the configuration. Those of a server are agents too, which pass
-//! each call on to it. Nothing but MCP is written to standard output.
+//! each call on to it and change with it. Nothing but MCP is written to standard output.
 
 mod remote;
 
@@ -12,14 +12,13 @@ use clap::Args;
 use client::ClientOptions;
 use engine::Catalog;
 use store::InstanceState;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::block_in_place};
 
+use self::remote::{ListWatch, RemoteAgents};
 use super::{
     credentials::CredentialFlags,
     failure::{Failure, code},
-    runtime,
-    serve::settings,
-    target, variables,
+    runtime, target, variables,
 };
 use crate::{
     backends::Backends,
@@ -97,7 +96,15 @@ async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Fail
     let mut backends = Backends::start(config).await.map_err(failed)?;
     warn_of_missing_tools(config, &backends);
     let (sender, catalogs) = mpsc::channel(1);
-    let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
+    let settings = Settings {
+        config: file,
+        listen: config.server.listen,
+        catalog: config.local_catalog(&backends),
+        catalogs: Some(catalogs),
+        limits: config.limits,
+        server_options: config.server_options(config.server.listen),
+        ..Settings::default()
+    };
     let served = tokio::select! {
         served = serve_stdio(settings) => served,
         never = follow(config, &mut backends, sender) => match never {},
@@ -111,7 +118,8 @@ async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender
     loop {
         backends.changed().await;
         warn_of_missing_tools(config, backends);
-        if catalogs.send(config.catalog(backends)).await.is_err() {
+        let catalog = block_in_place(|| config.local_catalog(backends));
+        if catalogs.send(catalog).await.is_err() {
             return std::future::pending().await;
         }
     }
@@ -119,10 +127,19 @@ async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender
 
 async fn serve_remote(url: String, options: ClientOptions) -> Result<(), Failure> {
     tracing::info!(url, "offering the agents of a server");
-    let catalog = remote::catalog(&url, &options).await?;
-    let mut settings = Settings { catalog, ..Settings::default() };
+    let watch = ListWatch::begin(&url, &options).await?;
+    let agents = RemoteAgents::read(url.clone(), options).await?;
+    let (sender, catalogs) = mpsc::channel(1);
+    let mut settings =
+        Settings { catalog: agents.catalog(), catalogs: Some(catalogs), ..Settings::default() };
     settings.server_options.public_url = Some(url);
-    Ok(serve_stdio(settings).await?)
+    let calls = agents.calls();
+    let served = tokio::select! {
+        served = serve_stdio(settings) => served,
+        never = remote::follow(agents, watch, sender) => match never {},
+    };
+    calls.finish().await;
+    Ok(served?)
 }
 
 impl From<StdioError> for Failure {

@@ -2,7 +2,7 @@
 
 mod starting;
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use a2ad::{
     ServeError,
@@ -46,6 +46,9 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
     if !networks.is_empty() {
         tracing::info!(?networks, "peers may choose addresses in these networks");
     }
+    if let Some(variable) = loaded.config.server.mode.decided_by {
+        tracing::info!(variable, "this is production: a hosting provider has set the environment variable");
+    }
     let runtime = runtime()?;
     let served = runtime.block_on(serve_with_backends(origin, loaded, watch));
     let store_failed =
@@ -61,14 +64,17 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
 async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -> anyhow::Result<()> {
     let hangup = hangup();
     let config = &loaded.config;
-    let listener = bind(config.server.listen).await?;
+    let listener = bind(config.server.listen, &config.unprotected()).await?;
+    let address = listener.local_addr().unwrap_or(config.server.listen);
     let backends = starting::answer_until(Backends::start(config), &listener).await?;
     warn_of_missing_tools(config, &backends);
     report_skipped(config.folder.as_ref(), None);
     watch.set_folder(config.folder.as_ref().map(|folder| folder.listing.clone()));
     let (sender, catalogs) = mpsc::channel(1);
     let file = loaded.has_file().then(|| origin.file.path.clone());
-    let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
+    let warnings = config.warnings();
+    let settings =
+        Settings { catalogs: Some(catalogs), warnings, ..settings(config, &backends, file, address) };
     let stopped = CancellationToken::new();
     // A task of its own: loading a large configuration must not keep the server from its connections.
     let reloader = Reloader::new(origin, loaded, backends, watch, hangup, sender).run(stopped.clone());
@@ -82,8 +88,8 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
     Ok(served?)
 }
 
-/// The settings of the server that this configuration describes.
-pub(super) fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
+/// The settings of the server that this configuration describes, at its address.
+fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>, address: SocketAddr) -> Settings {
     Settings {
         config: file,
         listen: config.server.listen,
@@ -91,7 +97,8 @@ pub(super) fn settings(config: &Config, backends: &Backends, file: Option<PathBu
         catalog: config.catalog(backends),
         catalogs: None,
         limits: config.limits,
-        server_options: config.server_options(),
+        server_options: config.server_options(address),
         drain_delay: config.server.drain_delay,
+        warnings: Vec::new(),
     }
 }

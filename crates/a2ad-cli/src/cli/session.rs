@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{
     connection,
-    credentials::CredentialFlags,
+    credentials::{self, CredentialFlags},
     directory::Directory,
     duration,
     failure::{Failure, GivenFlags, code},
@@ -76,6 +76,8 @@ pub(super) struct Session {
     pub(super) output: Output,
     /// The current task, once its id is known.
     task: RefCell<Option<TaskId>>,
+    /// What the agent's card requires of its callers, once the card is known.
+    required: RefCell<Option<String>>,
     /// Whether a message was sent.
     sent: Cell<bool>,
     /// When the agent last sent something; the timeout counts from here.
@@ -132,6 +134,7 @@ impl Session {
                 target,
                 output: Output::new(),
                 task: RefCell::default(),
+                required: RefCell::default(),
                 sent: Cell::new(false),
                 last_activity: Cell::new(Instant::now()),
             });
@@ -182,6 +185,7 @@ impl Session {
             credentials: credentials.given(),
             has_credential: credentials.has_credential(),
             dialect: self.flags.dialect.is_some(),
+            required: self.required.borrow().clone(),
         }
     }
 
@@ -209,6 +213,7 @@ impl Session {
             }
             Err(error) => return Err(error.into()),
         };
+        *self.required.borrow_mut() = credentials::required(&found.card);
         let options = self.options(Some(&found))?;
         self.record_activity();
         if let Target::Local { .. } = self.target {

@@ -67,7 +67,7 @@ pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
 /// Starts the backends, and a server on a free loopback port with a temporary store.
 async fn start(config: &Config) -> anyhow::Result<(LocalServer, Backends)> {
     let backends = Backends::start(config).await?;
-    let server = LocalServer::start(config.catalog(&backends), config.limits).await?;
+    let server = LocalServer::start(config.local_catalog(&backends), config.limits).await?;
     Ok((server, backends))
 }
 

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Dedupe, Retention, RunSettings};
-use inbound::{ExtendedCard, ReplyForm};
+use engine::{Dedupe, EndUser, Retention, RunSettings};
+use inbound::{ExtendedCard, Issuer, ReplyForm};
 use outbound::backends::mcp::McpConfig;
+use protocol::model::SecurityScheme;
 
 use super::{
-    AgentConfig, AuthMethod, BackendConfig, DocumentConfig, ProfileName, Selection, SkillConfig, SkillSource,
-    extensions,
+    AgentAuth, AgentConfig, BackendConfig, DocumentConfig, ProfileName, Selection, SkillConfig, SkillSource,
+    auth, extensions,
     read::{Parsed, Section},
     sections,
     skills::text,
@@ -39,16 +40,8 @@ impl ProfileName {
 pub(crate) const REPLY_NAMES: [(&str, ReplyForm); 2] =
     [("task", ReplyForm::Task), ("message", ReplyForm::Message)];
 
-impl AuthMethod {
-    pub(crate) const NAMES: [(&'static str, Self); 6] = [
-        ("anonymous", Self::Anonymous),
-        ("api-key", Self::ApiKey),
-        ("jwt", Self::Jwt),
-        ("oidc", Self::Oidc),
-        ("bearer", Self::Bearer),
-        ("mtls", Self::Mtls),
-    ];
-}
+pub(crate) const END_USER_NAMES: [(&str, EndUser); 2] =
+    [("off", EndUser::Off), ("required", EndUser::Required)];
 
 pub(crate) const EXTENDED_CARD_NAMES: [(&str, ExtendedCard); 4] = [
     ("off", ExtendedCard::Off),
@@ -78,6 +71,14 @@ impl Known<'_> {
     }
 }
 
+/// What an agent has unless it sets something else.
+pub(super) struct Defaults<'a> {
+    pub(super) retention: Retention,
+    pub(super) auth: AgentAuth,
+    /// The issuers that the server knows, for the cards of all agents.
+    pub(super) issuers: &'a [Issuer],
+}
+
 fn everything(
     skills: &[SkillConfig],
     mcp: &BTreeMap<String, McpConfig>,
@@ -94,18 +95,11 @@ fn everything(
 /// The tables of which any makes a file that replaces the demo.
 const TABLES: [&str; 4] = ["agents", "skills", "mcp", "openapi"];
 
-/// All agents of the file; `default_retention` applies to agents without their own.
-pub(super) fn agents(
-    file: &Section<'_>,
-    known: &Known<'_>,
-    default_retention: Retention,
-) -> Vec<AgentConfig> {
+/// All agents of the file.
+pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<'_>) -> Vec<AgentConfig> {
     let agents = file.open("agents");
     if known.folder.is_none() && !TABLES.into_iter().any(|table| file.has(table)) {
-        return outbound::agents::demo_names()
-            .into_iter()
-            .map(|name| builtin(name, default_retention))
-            .collect();
+        return outbound::agents::demo_names().into_iter().map(|name| builtin(name, defaults)).collect();
     }
     if !file.has("agents") {
         let skills = known.all();
@@ -115,7 +109,7 @@ pub(super) fn agents(
                 "expected at least one skill, such as [skills.hello] with builtin = \"echo\"",
             );
         }
-        return vec![AgentConfig::new(MAIN_AGENT, skills, default_retention)];
+        return vec![AgentConfig::new(MAIN_AGENT, skills, defaults)];
     }
     if agents.names().next().is_none() {
         file.report("agents", "expected at least one agent, such as [agents.main]");
@@ -125,7 +119,7 @@ pub(super) fn agents(
             "no agent has the skills of the folder; leave out the skills of an agent, or list \"*\" there";
         file.open("server").report("skills_dir", text);
     }
-    agents.names().map(|id| agent(&agents, id, known, default_retention)).collect()
+    agents.names().map(|id| agent(&agents, id, known, defaults)).collect()
 }
 
 /// The agent at `/`: the configured one, the only one, or `main`.
@@ -150,7 +144,7 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> Str
 }
 
 impl AgentConfig {
-    fn new(id: &str, skills: Vec<SkillSource>, retention: Retention) -> Self {
+    fn new(id: &str, skills: Vec<SkillSource>, defaults: &Defaults<'_>) -> Self {
         Self {
             id: id.into(),
             name: None,
@@ -166,16 +160,22 @@ impl AgentConfig {
             check_media_types: true,
             profile: ProfileName::default(),
             reply: None,
-            auth: vec![AuthMethod::Anonymous],
+            auth: defaults.auth.clone(),
+            end_user: EndUser::default(),
+            security: security(&defaults.auth, defaults),
             dedupe: Dedupe::default(),
             concurrent: 0,
-            retention,
+            retention: defaults.retention,
         }
     }
 }
 
+fn security(auth: &AgentAuth, defaults: &Defaults<'_>) -> Vec<(String, SecurityScheme)> {
+    inbound::security_schemes(auth.declared().iter().copied(), defaults.issuers)
+}
+
 /// A built-in agent under its own name.
-fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
+fn builtin(name: &'static str, defaults: &Defaults<'_>) -> AgentConfig {
     let skill = SkillConfig {
         id: name.into(),
         backend: BackendConfig::Builtin(name),
@@ -186,10 +186,10 @@ fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
         output_schema: None,
         runs: RunSettings::default(),
     };
-    AgentConfig::new(name, vec![SkillSource::Own(skill)], default_retention)
+    AgentConfig::new(name, vec![SkillSource::Own(skill)], defaults)
 }
 
-fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: Retention) -> AgentConfig {
+fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<'_>) -> AgentConfig {
     check_name(agents, id);
     if inbound::is_reserved_agent_id(id) {
         agents.report(
@@ -205,11 +205,10 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: R
             "this version of a2ad does not send push notifications yet; remove the key or set it to false",
         );
     }
-    let auth = section.each("auth", |item| item.one_of(&AuthMethod::NAMES));
-    if auth.as_ref().is_some_and(Vec::is_empty) {
-        section.report("auth", "expected at least one authentication method, such as \"anonymous\"");
-    }
-    let defaults = AgentConfig::new(id, own_skills(&section, known), default_retention);
+    let default_retention = defaults.retention;
+    let auth = auth::listed(&section).unwrap_or_else(|| defaults.auth.clone());
+    let security = security(&auth, defaults);
+    let defaults = AgentConfig::new(id, own_skills(&section, known), defaults);
     let config = AgentConfig {
         name: section.get("name", text),
         description: section.get("description", text),
@@ -225,7 +224,9 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: R
             .unwrap_or(defaults.check_media_types),
         profile: section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default(),
         reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
-        auth: auth.unwrap_or(defaults.auth),
+        auth,
+        end_user: section.get("end_user", |item| item.one_of(&END_USER_NAMES)).unwrap_or_default(),
+        security,
         dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
         concurrent: section.get("concurrent", values::count).unwrap_or_default(),
         retention: sections::retention(&section.open("retention"), default_retention),

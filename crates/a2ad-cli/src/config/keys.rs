@@ -6,8 +6,8 @@
 //! them.
 
 use super::{
-    AuthMethod, Generation, ProfileName,
-    agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
+    AUTH_NAMES, Generation, Mode, ProfileName,
+    agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
     backends::{ISOLATION_NAMES, PROTOCOL_NAMES},
     run_settings::ON_CRASH_NAMES,
     sections::{CARD_NAMES, ERROR_NAMES},
@@ -69,9 +69,10 @@ pub(super) fn at(path: &[String]) -> Option<&'static KeyTable> {
     TABLES.iter().find(|table| table.is_at(path))
 }
 
-/// The tables whose path has no chosen name, except the root.
+/// The tables whose path has no chosen name and no list, except the root.
 pub(super) fn fixed_tables() -> impl Iterator<Item = &'static KeyTable> {
-    TABLES.iter().filter(|table| !table.path.is_empty() && table.segments().all(|segment| segment != CHOSEN))
+    let is_fixed = |segment: &str| segment != CHOSEN && !segment.ends_with("[]");
+    TABLES.iter().filter(move |table| !table.path.is_empty() && table.segments().all(is_fixed))
 }
 
 /// A segment of a path that stands for any name.
@@ -135,8 +136,13 @@ pub(super) static TABLES: &[KeyTable] = &[
                  `\"openapi:ID/*\"`.",
             ),
             table("outbound", "Which addresses may be called, where a peer has chosen the URL."),
+            table(
+                "auth",
+                "Which credentials the server verifies. Secrets are in environment variables, which the keys name; each has at \
+                 least 16 bytes. Which credentials an agent accepts is its key `auth`.",
+            ),
         ],
-        reserved: &["auth", "pipelines", "guardrails", "tenants", "peers"],
+        reserved: &["pipelines", "guardrails", "tenants", "peers"],
     },
     KeyTable {
         path: "server",
@@ -145,7 +151,19 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "listen",
                 "address",
                 r#""127.0.0.1:4242""#,
-                "The address to listen on; this version accepts loopback addresses only.",
+                "The address to listen on. One that others can reach is refused while an agent has no `auth` and `[auth]` \
+                 configures nothing, except in production.",
+            )
+            .at_start(),
+            one_of(
+                "mode",
+                || names(&Mode::NAMES),
+                DefaultValue::Derived(
+                    "`\"dev\"`; `\"prod\"` where a hosting provider has set `NETLIFY`, `AWS_LAMBDA_FUNCTION_NAME`, `CF_PAGES`, \
+                     `CLOUDFLARE_WORKERS`, `VERCEL`, `RENDER`, `FLY_APP_NAME` or `K_SERVICE`",
+                ),
+                "In production, an agent without `auth` answers every call with 503 while `[auth]` configures nothing; in \
+                 development it accepts everybody.",
             )
             .at_start(),
             key(
@@ -205,7 +223,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "A folder whose files are skills, see [Skills folder](#skills-folder); empty: none.",
             ),
         ],
-        reserved: &["base_host", "mode", "admin_listen"],
+        reserved: &["base_host", "admin_listen"],
     },
     KeyTable {
         path: "store",
@@ -603,6 +621,83 @@ pub(super) static TABLES: &[KeyTable] = &[
         reserved: &[],
     },
     KeyTable {
+        path: "auth",
+        keys: &[
+            derived(
+                "secret_env",
+                "string",
+                "`\"A2A_SECRET\"`, which may be unset",
+                "The environment variable with the secret of HS256 tokens (`\"jwt\"`); its name is part of the principal of \
+                 their callers. Empty: none.",
+            )
+            .at_start(),
+            key(
+                "audience",
+                "string",
+                r#""""#,
+                "What `aud` of an HS256 token must contain, if the token has one; empty: `server.public_url`, else the URL of \
+                 the listen address.",
+            )
+            .at_start(),
+            table(
+                "org_secrets",
+                "Secrets of HS256 tokens of organisations; `ID` is the value of the claim `org_domain`, such as \
+                 `\"acme.example\"`.",
+            )
+            .at_start(),
+            key(
+                "bearer_env",
+                "string",
+                r#""""#,
+                "The environment variable with a static token (`\"bearer\"`); all its callers are one principal. Empty: none.",
+            )
+            .at_start(),
+            table("issuers", "Issuers of tokens with a public key (`\"oidc\"`).").at_start(),
+            table("api_keys", "API keys (`\"api-key\"`); the keys themselves are in the store."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "auth.org_secrets.ID",
+        keys: &[derived("env", "string", "required", "The environment variable with the secret.").at_start()],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "auth.issuers[]",
+        keys: &[
+            required(
+                "issuer",
+                "URL",
+                r#""https://id.example""#,
+                "The issuer, exactly as its tokens name it in `iss`; `https`, or `http` on a loopback host.",
+            )
+            .at_start(),
+            required("audience", "string", r#""a2ad""#, "What `aud` of its tokens must contain.").at_start(),
+            key(
+                "jwks_uri",
+                "URL",
+                r#""""#,
+                "Where its keys are; empty: as its document `/.well-known/openid-configuration` states.",
+            )
+            .at_start(),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "auth.api_keys",
+        keys: &[
+            key(
+                "prefix",
+                "1 to 32 letters, digits, `_`, `-`",
+                r#""a2ad_""#,
+                "The beginning of new keys, by which people and scanners recognise them.",
+            )
+            .at_start(),
+            key("max_per_agent", "number from 1 to 1000", "20", "The most valid keys of an agent.").at_start(),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
         path: "agents.ID",
         keys: &[
             derived(
@@ -666,12 +761,22 @@ pub(super) static TABLES: &[KeyTable] = &[
                 DefaultValue::Derived("the profile's"),
                 "The response to a send whose task completed, at the agent's own path.",
             ),
-            list_of(
-                "auth",
-                || names(&AuthMethod::NAMES),
-                r#"["anonymous"]"#,
-                "The security schemes on the card; without `\"anonymous\"` every call is rejected, because this \
-                 version cannot check credentials.",
+            Key {
+                name: "auth",
+                values: Values::ListOf(|| names(&AUTH_NAMES)),
+                default: DefaultValue::Derived(
+                    "what `[auth]` configures of `\"jwt\"`, `\"oidc\"` and `\"bearer\"`; if nothing, `[\"anonymous\"]` in \
+                     development and no caller in production",
+                ),
+                about: "The accepted credentials; any one of them suffices. The card lists them. `\"anonymous\"` is none at all.",
+                effect: Effect::Reload,
+            },
+            one_of(
+                "end_user",
+                || names(&END_USER_NAMES),
+                DefaultValue::Fixed(r#""off""#),
+                "Whether each call needs the token of the person on whose behalf it is made, in `X-End-User-Token`; tasks then \
+                 belong to the caller and that person together.",
             ),
             one_of(
                 "dedupe",
@@ -688,7 +793,7 @@ pub(super) static TABLES: &[KeyTable] = &[
             ),
             table("retention", "How long tasks of this agent are kept."),
         ],
-        reserved: &["end_user", "approve", "guardrails"],
+        reserved: &["approve", "guardrails"],
     },
     KeyTable {
         path: "agents.ID.retention",

@@ -180,6 +180,8 @@ fn alternative(table: &KeyTable, tested: Option<&str>) -> impl Iterator<Item = S
         ("openapi.ID.security.ID", "token_env" | "password_env") => None,
         ("openapi.ID.security.ID", "user") => Some("password_env = \"PATH\""),
         ("openapi.ID.security.ID", _) => Some("token_env = \"PATH\""),
+        ("auth.org_secrets.ID", "env") => None,
+        ("auth.org_secrets.ID", _) => Some("env = \"PATH\""),
         _ => None,
     };
     line.map(str::to_owned).into_iter()

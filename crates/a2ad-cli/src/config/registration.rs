@@ -4,7 +4,8 @@
 mod resolved_skill;
 
 use engine::{
-    AgentInfo, Catalog, DynAgent, ExtendedCard, OnCrash, RegisteredAgent, RunSettings, SkillSchemas,
+    AgentInfo, AgentSettings, AuthMethods, Catalog, DynAgent, EndUser, ExtendedCard, OnCrash,
+    RegisteredAgent, RunSettings, SkillSchemas,
 };
 use outbound::{
     agents::{KnownSkills, Route, Router},
@@ -24,6 +25,22 @@ impl Config {
     /// All configured agents.
     pub(crate) fn catalog(&self, backends: &Backends) -> Catalog {
         let agents = self.agents.iter().map(|agent| agent.registered(backends));
+        Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
+    }
+
+    /// The same for calls of the person who starts this program: nobody else can reach the agents, so no credential is
+    /// required.
+    pub(crate) fn local_catalog(&self, backends: &Backends) -> Catalog {
+        let open = |registered: RegisteredAgent| {
+            let settings = AgentSettings {
+                auth: AuthMethods::ANONYMOUS,
+                end_user: EndUser::Off,
+                security: Vec::new(),
+                ..registered.settings().clone()
+            };
+            registered.with_settings(settings)
+        };
+        let agents = self.agents.iter().map(|agent| open(agent.registered(backends)));
         Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
     }
 

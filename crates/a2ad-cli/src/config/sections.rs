@@ -12,7 +12,7 @@ use inbound::CardShape;
 use protocol::ErrorTable;
 
 use super::{
-    CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
+    CardConfig, Generation, Mode, ProtocolConfig, ServerConfig, StoreConfig, mode,
     read::{Parsed, Section},
     skills_folder,
     tree::{Item, Value},
@@ -22,6 +22,7 @@ use super::{
 /// Everything except the default agent, which depends on the configured agents.
 pub(super) fn server(section: &Section<'_>, directory: &Path) -> ServerConfig {
     ServerConfig {
+        mode: mode::mode(section.get("mode", |item| item.one_of(&Mode::NAMES))),
         listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
         public_url: section.get("public_url", values::url).flatten(),
         trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),

@@ -1,12 +1,14 @@
 //! Turns the configuration into the options of the inbound side and the settings of the agents.
 
-use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
-use protocol::model::{ApiKeyLocation, SecurityScheme};
+use std::net::SocketAddr;
 
-use super::{AgentConfig, AuthMethod, Config, Generation, ProfileName};
+use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
+
+use super::{AgentConfig, Config, Generation, ProfileName};
 
 impl Config {
-    pub(crate) fn server_options(&self) -> ServerOptions {
+    /// The options of a server that listens on this address.
+    pub(crate) fn server_options(&self, address: SocketAddr) -> ServerOptions {
         let accepts = |generation| self.protocol.dialects.contains(&generation);
         ServerOptions {
             max_body_bytes: self.max_body_bytes,
@@ -27,6 +29,7 @@ impl Config {
             trusted_proxies: self.server.trusted_proxies.clone(),
             allowed_hosts: self.server.allowed_hosts.clone(),
             cors_origins: self.server.cors_origins.clone(),
+            auth: self.auth.options(&self.server, address, &self.dialer),
         }
     }
 }
@@ -45,8 +48,9 @@ impl AgentConfig {
             extensions: self.extensions.clone(),
             check_media_types: self.check_media_types,
             concurrent: self.concurrent,
-            anonymous: self.auth.contains(&AuthMethod::Anonymous),
-            security: self.auth.iter().filter_map(|method| method.scheme()).collect(),
+            auth: self.auth.methods(),
+            end_user: self.end_user,
+            security: self.security.clone(),
         }
     }
 }
@@ -60,31 +64,5 @@ impl ProfileName {
             Self::AgentNative => Profile::agent_native(),
             Self::Agentos => Profile::agentos(),
         }
-    }
-}
-
-impl AuthMethod {
-    /// The security scheme that the card declares; `None` for anonymous access.
-    fn scheme(self) -> Option<(String, SecurityScheme)> {
-        let bearer = |format: Option<&str>| SecurityScheme::HttpAuth {
-            description: None,
-            scheme: "Bearer".into(),
-            bearer_format: format.map(Into::into),
-        };
-        let (name, scheme) = match self {
-            Self::Anonymous => return None,
-            Self::ApiKey => (
-                "ApiKey",
-                SecurityScheme::ApiKey {
-                    description: None,
-                    location: ApiKeyLocation::Header,
-                    name: "X-Api-Key".into(),
-                },
-            ),
-            Self::Jwt | Self::Oidc => ("jwtBearer", bearer(Some("JWT"))),
-            Self::Bearer => ("apiKey", bearer(None)),
-            Self::Mtls => ("mtls", SecurityScheme::MutualTls { description: None }),
-        };
-        Some((name.into(), scheme))
     }
 }

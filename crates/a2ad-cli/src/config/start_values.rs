@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     keys::{self, DefaultValue, Effect, Key},
     read::Problems,
-    tree::{self, Table, Value},
+    tree::{self, Entry, Table, Value},
 };
 
 /// The values by key, such as `limits.concurrent`.
@@ -43,8 +43,17 @@ fn plain(value: &Value) -> String {
         Value::Text(text) | Value::Typed(text) | Value::Integer(text) | Value::Float(text) => text.clone(),
         Value::Boolean(flag) => flag.to_string(),
         Value::List(items) => items.iter().map(|item| plain(&item.value)).collect::<Vec<_>>().join(","),
-        // No key of this kind is a table or a date.
-        Value::Table(_) | Value::Other(_) => String::new(),
+        Value::Table(table) => {
+            // An empty value of a table is the same as none.
+            let entry = |entry: &Entry| {
+                Some(plain(&entry.item.value))
+                    .filter(|text| !text.is_empty())
+                    .map(|text| format!("{} = {text}", entry.key))
+            };
+            table.0.iter().filter_map(entry).collect::<Vec<_>>().join("\n")
+        }
+        // No key is a date.
+        Value::Other(_) => String::new(),
     }
 }
 
@@ -68,5 +77,13 @@ mod tests {
         );
         assert_eq!(old.changed(&new).collect::<Vec<_>>(), ["limits.concurrent", "server.listen"]);
         assert_eq!(new.changed(&new).count(), 0);
+        let old = values(
+            "[auth]\norg_secrets = { a = { env = \"A\" } }\nissuers = [{ issuer = \"i\" }]\napi_keys = { prefix = \"a2ad_\" }\n",
+        );
+        let new = values(
+            "[auth.org_secrets.a]\nenv = \"B\"\n[[auth.issuers]]\nissuer = \"i\"\naudience = \"x\"\n[auth.api_keys]\nprefix = \"p\"\n",
+        );
+        let changed: Vec<_> = old.changed(&new).collect();
+        assert_eq!(changed, ["auth.api_keys.prefix", "auth.issuers", "auth.org_secrets"]);
     }
 }

@@ -1,7 +1,7 @@
 //! How a library user describes an agent: card, capabilities, deduplication, retention and execution settings.
 
 use engine::{Dedupe, Retention, RunSettings};
-use inbound::{AgentSettings, ExtendedCard};
+use inbound::{AgentSettings, AuthMethod, EndUser, ExtendedCard};
 use protocol::model::{AgentExtension, AgentSkill};
 
 use crate::serve::ServeError;
@@ -11,6 +11,8 @@ use crate::serve::ServeError;
 pub struct Card {
     pub(super) info: engine::AgentInfo,
     pub(super) settings: AgentSettings,
+    /// The accepted methods; `None`: those that the server verifies, else anonymous calls.
+    pub(super) auth: Option<Vec<AuthMethod>>,
     pub(super) dedupe: Dedupe,
     pub(super) retention: Retention,
     pub(super) run_settings: RunSettings,
@@ -35,6 +37,7 @@ impl Card {
         Self {
             info,
             settings: AgentSettings::default(),
+            auth: None,
             dedupe: Dedupe::default(),
             retention: Retention::default(),
             run_settings: RunSettings::default(),
@@ -121,11 +124,40 @@ impl Card {
         self
     }
 
-    /// Whether everybody may call; default: yes. If not, only requests with a [`Caller`](super::Caller) of the application
-    /// that mounts the router are served.
+    /// Which credentials are accepted; any one of them suffices. Default: those that [`Builder::auth`](super::Builder::auth)
+    /// configures, else calls without a credential. Callers that the application has identified are accepted in any case.
+    ///
+    /// ```
+    /// # use a2ad::{Card, server::AuthMethod};
+    /// // An API key of this agent, or a token that the server verifies with a secret.
+    /// Card::new("writer").auth([AuthMethod::ApiKey, AuthMethod::Jwt]);
+    /// ```
     #[must_use]
-    pub fn anonymous(mut self, permitted: bool) -> Self {
-        self.settings.anonymous = permitted;
+    pub fn auth(mut self, methods: impl IntoIterator<Item = AuthMethod>) -> Self {
+        let mut listed = Vec::new();
+        for method in methods {
+            if !listed.contains(&method) {
+                listed.push(method);
+            }
+        }
+        self.auth = Some(listed);
+        self
+    }
+
+    /// Whether everybody may call; a short form of [`auth`](Self::auth). If not, only requests with a
+    /// [`Caller`](super::Caller) of the application that mounts the router are served.
+    #[must_use]
+    pub fn anonymous(self, permitted: bool) -> Self {
+        self.auth(permitted.then_some(AuthMethod::Anonymous))
+    }
+
+    /// Every call needs the token of the person on whose behalf it is made, in the header `X-End-User-Token`. Tasks then
+    /// belong to the caller and that person together. The tokens are verified with the secrets and issuers of
+    /// [`Builder::auth`](super::Builder::auth); an application names the person with
+    /// [`Caller::with_end_user`](super::Caller::with_end_user) instead.
+    #[must_use]
+    pub fn end_user_required(mut self) -> Self {
+        self.settings.end_user = EndUser::Required;
         self
     }
 

@@ -5,6 +5,7 @@
 mod dialects;
 mod discovery;
 mod follow;
+mod hostile_cards;
 mod operations;
 mod scripted_agent;
 

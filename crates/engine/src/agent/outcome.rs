@@ -5,7 +5,7 @@ use std::error::Error;
 use protocol::{Artifact, ArtifactId, Message, Part};
 
 use super::{
-    AgentError, AgentResult, Parts, Update,
+    AgentError, AgentResult, Parts, Update, authentication,
     parts::agent_message,
     update::{artifact_size, message_size},
 };
@@ -49,9 +49,10 @@ pub enum Outcome {
         /// The question or requirement, shown to the client.
         message: Message,
     },
-    /// Task state `auth-required`.
+    /// Task state `auth-required`; in the draft of A2A `input-required`.
     NeedAuth {
-        /// The question or requirement, shown to the client.
+        /// The requirement, shown to the client. A message without a data part that has `schemes` gets
+        /// `{"schemes":["Bearer"]}`.
         message: Message,
     },
     /// Another outcome, and what is recorded in the same commit; made by [`Record::then`](super::Record::then).
@@ -89,9 +90,27 @@ impl Outcome {
         Self::NeedInput { message: agent_message(question) }
     }
 
-    /// Asks the client for credentials; its next message starts the task's next turn.
+    /// Asks the client for credentials; its next message starts the task's next turn. They are sent in headers: a
+    /// credential inside a message does not identify the caller.
+    ///
+    /// The message gets a data part that names the authentication scheme `Bearer`, unless it has one already:
+    /// `{"schemes": ["Basic"], "credentials": "…"}`, for example. [`Self::ask_for_credentials_of`] names other schemes.
     pub fn ask_for_credentials(request: impl Into<Parts>) -> Self {
         Self::NeedAuth { message: agent_message(request) }
+    }
+
+    /// Asks the client for credentials of one of these authentication schemes.
+    ///
+    /// ```
+    /// # use a2ad_engine::Outcome;
+    /// Outcome::ask_for_credentials_of(&["OAuth2", "Basic"], "Sign in to the archive, then reply.");
+    /// ```
+    pub fn ask_for_credentials_of<S: AsRef<str>>(schemes: &[S], request: impl Into<Parts>) -> Self {
+        let mut parts = Vec::from(request.into());
+        if !schemes.is_empty() {
+            parts.push(authentication::part(schemes));
+        }
+        Self::ask_for_credentials(parts)
     }
 
     /// Failed for good.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bytes::Bytes;
+use crate::memory::SharedBytes;
 
 /// The most documents kept for one agent. Clients choose the host in the URLs of a card, so without a limit they could
 /// fill the memory.
@@ -26,7 +26,7 @@ pub struct CardKey {
 #[derive(Debug)]
 pub struct CardDocument {
     /// The JSON document.
-    pub body: Bytes,
+    pub body: SharedBytes,
     /// Its entity tag, with quotes.
     pub etag: String,
 }
@@ -52,10 +52,10 @@ impl CardCache {
             return Ok(Arc::clone(document));
         }
         let document = Arc::new(build()?);
-        let mut bytes: usize = documents.iter().map(|(_, document)| document.body.len()).sum();
-        while documents.len() >= MAX_DOCUMENTS || bytes + document.body.len() > MAX_BYTES {
+        let mut bytes: usize = documents.iter().map(|(_, document)| document.body.bytes().len()).sum();
+        while documents.len() >= MAX_DOCUMENTS || bytes + document.body.bytes().len() > MAX_BYTES {
             let Some((_, oldest)) = documents.pop_front() else { break };
-            bytes -= oldest.body.len();
+            bytes -= oldest.body.bytes().len();
         }
         documents.push_back((key, Arc::clone(&document)));
         Ok(document)
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn document(text: &str) -> Result<CardDocument, &'static str> {
-        Ok(CardDocument { body: Bytes::from(text.to_owned()), etag: format!("\"{text}\"") })
+        Ok(CardDocument { body: SharedBytes::new(text.to_owned()), etag: format!("\"{text}\"") })
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let cache = CardCache::default();
         assert_eq!(cache.get_or_build(key(0, "u"), || Err("refused")).unwrap_err(), "refused");
         assert!(cache.is_empty());
-        assert_eq!(cache.get_or_build(key(0, "u"), || document("x")).unwrap().body, "x");
+        assert_eq!(cache.get_or_build(key(0, "u"), || document("x")).unwrap().body.bytes(), "x");
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let cache = CardCache::default();
         for host in 0..1_000 {
             let url = format!("http://{host}.test/");
-            assert_eq!(cache.get_or_build(key(0, &url), || document(&url)).unwrap().body, url);
+            assert_eq!(cache.get_or_build(key(0, &url), || document(&url)).unwrap().body.bytes(), &url);
             assert!(cache.len() <= MAX_DOCUMENTS);
         }
         let large = "x".repeat(MAX_BYTES / 2 + 1);

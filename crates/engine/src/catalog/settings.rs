@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use protocol::model::{AgentExtension, SecurityScheme};
 
-use super::profile::Profile;
+use super::{auth_methods::AuthMethods, profile::Profile};
 use crate::scope::Scope;
 
 /// How one agent is served.
@@ -28,8 +28,10 @@ pub struct AgentSettings {
     pub check_media_types: bool,
     /// Concurrent runs of the agent; 0: a fair share of all slots.
     pub concurrent: usize,
-    /// Whether calls without a credential are permitted.
-    pub anonymous: bool,
+    /// The credentials that it accepts.
+    pub auth: AuthMethods,
+    /// Whether callers identify the person on whose behalf they act.
+    pub end_user: EndUser,
     /// Security schemes by name, as the card lists them.
     pub security: Vec<(String, SecurityScheme)>,
 }
@@ -51,6 +53,11 @@ impl AgentSettings {
         self.extended_card != ExtendedCard::Open && !self.extended_skills.is_empty()
     }
 
+    /// Whether calls without any credential are permitted.
+    pub fn is_open(&self) -> bool {
+        self.auth.permit_anonymous() && self.end_user == EndUser::Off
+    }
+
     /// Whether streaming operations are supported at the agent's own path.
     pub fn offers_streaming(&self) -> bool {
         self.streaming && !self.profile.send_only
@@ -69,7 +76,8 @@ impl Default for AgentSettings {
             extensions: Vec::new(),
             check_media_types: true,
             concurrent: 0,
-            anonymous: true,
+            auth: AuthMethods::default(),
+            end_user: EndUser::default(),
             security: Vec::new(),
         }
     }
@@ -83,8 +91,18 @@ pub enum ExtendedCard {
     Off,
     /// All callers.
     Open,
-    /// Callers with a credential. So far only an application that mounts the router can identify them.
+    /// Callers with a credential.
     Protected,
     /// None, although the public card declares one. For testing clients.
     Missing,
+}
+
+/// Whether callers identify the person on whose behalf they act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndUser {
+    /// No: tasks belong to the caller.
+    #[default]
+    Off,
+    /// With every call, by a token of that person. Tasks belong to the caller and the person together.
+    Required,
 }

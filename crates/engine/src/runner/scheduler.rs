@@ -263,18 +263,28 @@ impl Scheduler {
     /// Adds the due work that was read from the store at this time.
     pub(super) fn finish_read(&mut self, tasks: &[DueTask], now: Timestamp) {
         for task in tasks {
-            match self.known.get(&task.no).map(|known| known.stage) {
-                Some(Stage::Later) => self.remove(task.no),
-                Some(Stage::Arriving(_) | Stage::Waiting | Stage::Granted | Stage::Claimed) => continue,
-                None => {}
-            }
-            // Work that was scheduled by a wrong clock comes first.
-            let at = if task.at > now { Timestamp::from_millis(0) } else { task.at };
-            let caller = self.classes.caller(&task.scope);
-            self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting });
+            self.insert_due(task, now);
         }
         self.end_read();
         self.grant();
+    }
+
+    /// Adds work of the store that is due at this time.
+    pub(super) fn add_due(&mut self, task: &DueTask, now: Timestamp) {
+        self.insert_due(task, now);
+        self.grant();
+    }
+
+    fn insert_due(&mut self, task: &DueTask, now: Timestamp) {
+        match self.known.get(&task.no).map(|known| known.stage) {
+            Some(Stage::Later) => self.remove(task.no),
+            Some(Stage::Arriving(_) | Stage::Waiting | Stage::Granted | Stage::Claimed) => return,
+            None => {}
+        }
+        // Work that was scheduled by a wrong clock comes first.
+        let at = if task.at > now { Timestamp::from_millis(0) } else { task.at };
+        let caller = self.classes.caller(&task.scope);
+        self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting });
     }
 
     fn end_read(&mut self) {

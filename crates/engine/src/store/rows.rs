@@ -160,6 +160,12 @@ pub struct WorkItem {
 /// Work is never scheduled further ahead than this: the longest backoff and a margin.
 pub const MAX_DUE_AHEAD: Duration = Duration::from_secs(120);
 
+/// Whether work that was scheduled for this time is to be claimed now: its time has come, or a wrong clock scheduled it.
+pub(crate) fn is_due(at: Timestamp, now: Timestamp) -> bool {
+    let ahead = at.as_millis().saturating_sub(now.as_millis());
+    ahead <= 0 || ahead.unsigned_abs() > MAX_DUE_AHEAD.as_millis() as u64
+}
+
 /// Due work.
 #[derive(Clone, Debug, Default)]
 pub struct Due {
@@ -189,6 +195,15 @@ pub struct DueTask {
     pub scope: Scope,
     /// Two or more processes have crashed while they ran it, since the turn's last progress.
     pub suspect: bool,
+}
+
+/// The work of one task, whoever owns it.
+#[derive(Clone, Debug)]
+pub struct TaskWork {
+    /// The state of the task.
+    pub state: TaskState,
+    /// What is to be claimed; `None` if a process holds the work, or nothing is to be done.
+    pub queued: Option<DueTask>,
 }
 
 /// Filter and page of a task list.

@@ -5,7 +5,7 @@ use protocol::{Event, Message, TaskState, Timestamp, model::ArtifactUpdate};
 
 use super::{CurrentState, PublicIds};
 use crate::{
-    agent::{Outcome, Update},
+    agent::{Outcome, Update, authentication},
     log::Seq,
     store::{JournalChange, JournalStep, Visibility},
 };
@@ -104,7 +104,9 @@ impl Recorder<'_> {
             Outcome::Failed { message, .. } => self.settle(TaskState::Failed, message),
             Outcome::Rejected { message } => self.settle(TaskState::Rejected, message),
             Outcome::NeedInput { message } => self.settle(TaskState::InputRequired, Some(message)),
-            Outcome::NeedAuth { message } => self.settle(TaskState::AuthRequired, Some(message)),
+            Outcome::NeedAuth { message } => {
+                self.settle(TaskState::AuthRequired, Some(authentication::with_schemes(message)));
+            }
             Outcome::With { updates, outcome } => {
                 for update in updates {
                     if !self.out.ended {

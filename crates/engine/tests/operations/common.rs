@@ -50,6 +50,7 @@ pub(crate) struct Setup {
     others: Vec<RegisteredAgent>,
     unregistered: Retention,
     settings: AgentSettings,
+    hides_due: bool,
 }
 
 impl Setup {
@@ -67,6 +68,7 @@ impl Setup {
             others: Vec::new(),
             unregistered: Retention::default(),
             settings: AgentSettings::default(),
+            hides_due: false,
         }
     }
 
@@ -175,6 +177,11 @@ impl Setup {
         Self { unregistered, ..self }
     }
 
+    /// Reads of due work find nothing.
+    pub(crate) fn hide_due(self) -> Self {
+        Self { hides_due: true, ..self }
+    }
+
     /// Opens a server in a temporary folder of its own.
     pub(crate) fn open(self) -> TestServer {
         let folder = tempfile::tempdir().unwrap();
@@ -194,6 +201,9 @@ impl Setup {
         let feed = Feed::default();
         let options = SqliteOptions { sync: false, ..SqliteOptions::at(folder.join("a2ad.db")) };
         let store = Arc::new(RecordingStore::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
+        if self.hides_due {
+            store.hide_due();
+        }
         let (script, agent) = agent::scripted_agent(policy);
         let scripted = registered(AGENT_ID, skills, DynAgent::new(script))
             .with_retention(retention)

@@ -7,6 +7,7 @@
 
 mod common;
 
+mod api_keys;
 mod cancel;
 mod catalog;
 mod checkpoints;
@@ -43,3 +44,4 @@ mod steps;
 mod stopping;
 mod subscribe;
 mod task_deadline;
+mod wake;

@@ -1,13 +1,17 @@
 //! The JSON-RPC binding: one POST is one call; batches are not supported.
+//!
+//! Where a path is served as plain text too, only the body distinguishes a JSON-RPC call from a message as a JSON object:
+//! a body that is no call and has the form of such a message is handed over.
 
 use axum::{body::Body, response::Response};
 use engine::CallResponse;
 use http::{HeaderMap, header};
 use protocol::{
-    Dialect, Error, Operation, OperationKind, TaskId,
+    Dialect, Error, Operation, OperationKind, SendMessage, TaskId,
     jsonrpc::{self, Id, Request},
 };
 
+use super::text::{self, json_message};
 use crate::{
     body,
     exchange::{DecodedRequest, Exchange},
@@ -17,11 +21,25 @@ use crate::{
     version::Version,
 };
 
+/// Why a body is not a call.
+enum NotACall {
+    /// It cannot be decoded.
+    Undecodable(Undecodable),
+    /// It is a message for the plain text binding.
+    PlainMessage(Box<Result<SendMessage, Error>>),
+}
+
 /// A request that cannot be decoded: its error, and how to report it.
 struct Undecodable {
     id: Id,
     dialect: Dialect,
     error: Error,
+}
+
+impl From<Undecodable> for NotACall {
+    fn from(undecodable: Undecodable) -> Self {
+        Self::Undecodable(undecodable)
+    }
 }
 
 /// Handles one request.
@@ -32,7 +50,11 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
             let dialect = request.dialect;
             (id, dialect, exchange.run(request).await)
         }
-        Err(Undecodable { id, dialect, error }) => {
+        Err(NotACall::PlainMessage(message)) => {
+            // Boxed, so that the future of a call stays small.
+            return Box::pin(text::handle_message(exchange, *message)).await;
+        }
+        Err(NotACall::Undecodable(Undecodable { id, dialect, error })) => {
             exchange.log_entry.set_error(&error);
             (id, dialect, Err(error))
         }
@@ -72,19 +94,24 @@ async fn read(
     exchange: &mut Exchange,
     version: &Version,
     body: Body,
-) -> Result<(Id, DecodedRequest), Undecodable> {
+) -> Result<(Id, DecodedRequest), NotACall> {
     let dialect = exchange.negotiation(version).fallback_dialect();
     let undecodable = |error| Undecodable { id: Id::null(), dialect, error };
     body::check_media_type(&exchange.head.headers, dialect, exchange.server.errors).map_err(undecodable)?;
     let bytes = exchange.read_body(body).await.map_err(undecodable)?;
     let request = jsonrpc::decode(&bytes).map_err(|refused| {
-        let (id, error) = (refused.id, refused.error);
-        Undecodable { id, dialect, error }
+        let message = if exchange.row.also_serves_text() { json_message::read(&bytes) } else { None };
+        match message {
+            Some(message) => NotACall::PlainMessage(Box::new(message)),
+            None => Undecodable { id: refused.id, dialect, error: refused.error }.into(),
+        }
     })?;
     exchange.log_entry.set_method_if_known(&request.method);
     match decode(exchange, version, &request).await {
         Ok(decoded) => Ok((request.id, decoded)),
-        Err(NegotiationError { dialect, error }) => Err(Undecodable { id: request.id, dialect, error }),
+        Err(NegotiationError { dialect, error }) => {
+            Err(Undecodable { id: request.id, dialect, error }.into())
+        }
     }
 }
 

@@ -149,11 +149,11 @@ fn media_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A media type without parameters.
-fn essence(media_type: &str) -> &str {
+pub(crate) fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-fn is_json(media_type: &str) -> bool {
+pub(crate) fn is_json(media_type: &str) -> bool {
     let lower = media_type.to_ascii_lowercase();
     lower == respond::JSON || lower.starts_with("application/") && lower.ends_with("+json")
 }

@@ -1,29 +1,47 @@
 //! The plain text binding: a message in, the result out, without any protocol envelope.
+//!
+//! A message is the body itself, or [a JSON object](json_message) with a conversation and metadata. The result is a text,
+//! or a JSON object for clients that prefer it.
+
+pub(crate) mod json_message;
 
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use engine::{CallResponse, Reservation};
-use http::{HeaderValue, StatusCode, header};
+use engine::{CallResponse, Reservation, TaskPolicy};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
-    Content, Dialect, Error, ErrorKind, Message, Operation, OperationKind, Part, Reply, Role, SendMessage,
-    Task, TaskState,
+    Content, ContextId, Dialect, Error, ErrorKind, Message, Operation, OperationKind, Part, Reply, Role,
+    SendMessage, Task, TaskState,
     dialect::{v1, v03},
     json::write::Writer,
 };
 
+use super::rest;
 use crate::{
     exchange::{DecodedRequest, Exchange},
     respond,
+    routes::Handler,
 };
 
-/// Handles one request.
-pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
+/// Handles one request whose body is the message.
+pub(crate) async fn handle(exchange: Exchange, body: Body) -> Response {
+    let message = read(&exchange, body).await;
+    handle_message(exchange, message).await
+}
+
+/// Handles a message, or the error in reading it.
+pub(crate) async fn handle_message(mut exchange: Exchange, message: Result<SendMessage, Error>) -> Response {
+    exchange.log_entry.set_binding(Handler::Text.label());
     exchange.log_entry.set_method("text");
-    let result = match read(&exchange, body).await {
-        Ok(operation) => {
+    // A client without task ids answers a task by its conversation.
+    let policy = exchange.endpoint.profile().task_policy;
+    exchange.task_policy = Some(TaskPolicy { resume_by_context: true, ..policy });
+    let result = match message {
+        Ok(message) => {
             let (kind, dialect) = (OperationKind::SendMessage, Dialect::V1);
-            exchange.run(DecodedRequest { kind, dialect, operation: Ok(operation) }).await
+            let operation = Ok(Operation::SendMessage(message));
+            exchange.run(DecodedRequest { kind, dialect, operation }).await
         }
         Err(error) => {
             exchange.log_entry.set_error(&error);
@@ -31,39 +49,94 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
         }
     };
     let response = match result {
-        Ok(answer) => answer_with(answer, Arc::clone(&exchange.memory)),
-        Err(error) => error_response(&exchange, &error),
+        Ok(answer) => {
+            let form = ResultForm::preferred(&exchange.head.headers);
+            answer_with(form, answer, Arc::clone(&exchange.memory))
+        }
+        Err(error) => error_response(&exchange, &json_message::with_own_names(error)),
     };
     exchange.log_entry.finish_without_dialect("text");
     response
 }
 
-async fn read(exchange: &Exchange, body: Body) -> Result<Operation, Error> {
+async fn read(exchange: &Exchange, body: Body) -> Result<SendMessage, Error> {
     let bytes = exchange.read_body(body).await?;
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
-    // No message id, so that only the idempotency key identifies a repeated request.
-    let message = Message::new("", Role::User, vec![Part::text(text)]);
-    Ok(Operation::SendMessage(SendMessage::new(message)))
+    Ok(SendMessage::new(user_message(text)))
 }
 
-fn answer_with(answer: CallResponse, memory: Arc<Reservation>) -> Response {
+/// A message without an id, so that only the idempotency key identifies a repeated request.
+fn user_message(text: &str) -> Message {
+    Message::new("", Role::User, vec![Part::text(text)])
+}
+
+/// The form of a result.
+#[derive(Clone, Copy)]
+enum ResultForm {
+    Text,
+    Json,
+}
+
+impl ResultForm {
+    /// JSON for clients that name it and do not accept text alike.
+    fn preferred(headers: &HeaderMap) -> Self {
+        let (mut json, mut text) = (0.0_f32, 0.0_f32);
+        for (range, quality) in rest::media_ranges(headers, &header::ACCEPT) {
+            match range.to_ascii_lowercase().as_str() {
+                respond::JSON => json = json.max(quality),
+                "text/plain" | "text/*" => text = text.max(quality),
+                _ => {}
+            }
+        }
+        if json > text { Self::Json } else { Self::Text }
+    }
+}
+
+/// What a response shows of a call.
+struct Shown<'a> {
+    text: String,
+    context: Option<&'a str>,
+    /// The task with its state; a bare message has none.
+    task: Option<(&'a str, &'static str)>,
+}
+
+fn answer_with(form: ResultForm, answer: CallResponse, memory: Arc<Reservation>) -> Response {
     match answer {
         CallResponse::Reply(Reply::SentTask(task)) => {
-            let mut response = text(result_text(&task), memory);
-            let headers = response.headers_mut();
             let state = v03::task::state_name(task.status.state);
-            for (name, value) in [("a2ad-task", task.id.as_str()), ("a2ad-state", state)] {
-                if let Ok(value) = HeaderValue::from_str(value) {
-                    headers.insert(name, value);
-                }
-            }
+            let context = Some(task.context_id.as_str());
+            let task_and_state = Some((task.id.as_str(), state));
+            respond_with(form, &Shown { text: result_text(&task), context, task: task_and_state }, memory)
+        }
+        CallResponse::Reply(Reply::SentMessage(message)) => {
+            let context = message.context_id.as_ref().map(ContextId::as_str);
+            respond_with(form, &Shown { text: texts(&message.parts), context, task: None }, memory)
+        }
+        CallResponse::Reply(_) | CallResponse::Stream(_) => {
+            respond_with(form, &Shown { text: String::new(), context: None, task: None }, memory)
+        }
+        CallResponse::Replayed(answer) => respond::replayed(answer_with(form, *answer, memory)),
+    }
+}
+
+fn respond_with(form: ResultForm, shown: &Shown<'_>, memory: Arc<Reservation>) -> Response {
+    let mut response = match form {
+        ResultForm::Text => {
+            let mut response = Response::new(Body::from(memory.hold(shown.text.clone().into_bytes())));
+            let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().insert(header::CONTENT_TYPE, plain);
             response
         }
-        CallResponse::Reply(Reply::SentMessage(message)) => text(texts(&message.parts), memory),
-        CallResponse::Reply(_) | CallResponse::Stream(_) => text(String::new(), memory),
-        CallResponse::Replayed(answer) => respond::replayed(answer_with(*answer, memory)),
+        ResultForm::Json => respond::json(memory.hold(json_message::encode(shown))),
+    };
+    let (task, state) = shown.task.unzip();
+    for (name, value) in [("a2ad-task", task), ("a2ad-state", state), ("a2ad-context", shown.context)] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
     }
+    response
 }
 
 /// The text of a task's result: the artifacts of a completed task, otherwise the message of its status.
@@ -84,13 +157,6 @@ fn texts(parts: &[Part]) -> String {
         Content::Raw(bytes) => format!("({} bytes)", bytes.len()),
     };
     parts.iter().map(text).collect::<Vec<_>>().join("\n")
-}
-
-fn text(body: String, memory: Arc<Reservation>) -> Response {
-    let mut response = Response::new(Body::from(memory.hold(body.into_bytes())));
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, plain);
-    response
 }
 
 /// Errors are JSON here too, so that no client takes one for a result.

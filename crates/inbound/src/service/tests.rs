@@ -7,19 +7,23 @@ use std::{
 };
 
 use bytes::Bytes;
-use engine::{AgentSettings, Catalog, Clock, Feed, Limits};
+use engine::{AgentSettings, AuthMethods, Catalog, Clock, Feed, Limits};
 use http::{Version, header, request::Parts};
 use hyper::body::Frame;
-use protocol::grpc::Service;
+use protocol::{grpc::Service, model::Secret};
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
+    auth::AuthOptions,
     caller::Caller,
     routes::{self, Access, GrpcService, Methods, Path, Row, TABLE},
 };
 
-/// A server whose agents require a credential.
+/// The token of operators.
+const ADMIN: &str = "a2ad_admin_token";
+
+/// A server whose agents require a credential, and whose operators have a token.
 struct Closed {
     service: HttpService,
     _folder: TempDir,
@@ -32,19 +36,25 @@ impl Closed {
 
     /// One agent permits everybody.
     fn except(open: Option<&str>) -> Self {
+        let auth = AuthOptions { admin_token: Some(Secret::new(ADMIN)), ..AuthOptions::default() };
+        Self::with(auth, open)
+    }
+
+    fn with(auth: AuthOptions, open: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Arc::new(store::Sqlite::open(&options, feed.clone(), &clock).unwrap());
-        let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
+        let closed = AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() };
         let agents = outbound::agents::demo();
         let agents = agents.into_iter().map(|registered| {
             let is_open = Some(registered.info().id.as_str()) == open;
             if is_open { registered } else { registered.with_settings(closed.clone()) }
         });
         let engine = Engine::start(store, feed, Catalog::new("echo", agents), clock, Limits::default());
-        let service = HttpService::new(engine, ServerOptions::default(), Ready::default());
+        let options = ServerOptions { auth, ..ServerOptions::default() };
+        let service = HttpService::new(engine, options, Ready::default());
         Self { service: service.bound_to(IpAddr::from([127, 0, 0, 1])), _folder: folder }
     }
 
@@ -111,6 +121,11 @@ impl Sample {
             _ => response.status() == 401,
         }
     }
+
+    /// Whether the server refuses to check the credential, because it has no secret.
+    fn has_no_secret(&self, response: &Response) -> bool {
+        self.row.access == Access::Signed && response.status() == 503
+    }
 }
 
 /// The resources of HTTP+JSON with a method for each operation.
@@ -133,7 +148,11 @@ const RESOURCES: [(Method, &str); 12] = [
 fn samples() -> Vec<Sample> {
     let rows = TABLE.iter().enumerate().filter(|(_, row)| row.methods != Methods::None);
     rows.flat_map(|(number, row)| {
-        let method = if row.methods == Methods::Get { Method::GET } else { Method::POST };
+        let method = match row.methods {
+            Methods::Get => Method::GET,
+            Methods::Delete => Method::DELETE,
+            Methods::Post | Methods::Mcp | Methods::OfResource | Methods::None => Method::POST,
+        };
         let content_type = match row.handler {
             Handler::Text => Some("text/plain"),
             Handler::Grpc(_) => Some("application/grpc"),
@@ -157,7 +176,7 @@ fn samples() -> Vec<Sample> {
         match row.path {
             Path::Is(path) => vec![sample(method, path.to_owned())],
             Path::OfAgent(suffix) => vec![sample(method, format!("/a2a/echo{suffix}"))],
-            Path::Below(prefix) => vec![sample(method, format!("{prefix}echo"))],
+            Path::Below(prefix, _) => vec![sample(method, format!("{prefix}echo"))],
             Path::BelowAgent(prefix) => vec![sample(method, format!("/a2a/echo{prefix}echo"))],
             Path::Resources(prefix) => below(prefix),
             Path::ResourcesOfAgent => below("/a2a/echo"),
@@ -180,14 +199,81 @@ async fn every_route_passes_the_exchange_and_decides_the_credential_before_the_b
         let before = server.requests_of(sample.number);
         let (response, was_read) = server.send(&sample, |_| ()).await;
         assert_eq!(server.requests_of(sample.number), before + 1, "{sample:?}");
-        let is_call = sample.row.access == Access::Caller;
-        assert_eq!(is_call, sample.refuses_credential(&response), "{sample:?} {response:?}");
-        assert!(!(is_call && was_read), "{sample:?}");
-        // A caller that the application has identified passes.
+        let is_protected = matches!(sample.row.access, Access::Caller | Access::Operator);
+        let is_signed = sample.row.access == Access::Signed;
+        assert_eq!(is_protected, sample.refuses_credential(&response), "{sample:?} {response:?}");
+        assert_eq!(is_signed, sample.has_no_secret(&response), "{sample:?} {response:?}");
+        assert!(!((is_protected || is_signed) && was_read), "{sample:?}");
+        // A caller that the application has identified passes; it is no operator.
         let identify = |head: &mut Parts| drop(head.extensions.insert(Caller::new("alice")));
-        let (response, _) = server.send(&sample, identify).await;
-        assert!(!sample.refuses_credential(&response), "{sample:?} {response:?}");
+        let (response, was_read) = server.send(&sample, identify).await;
+        let is_for_operators = sample.row.access == Access::Operator;
+        assert_eq!(is_for_operators, sample.refuses_credential(&response), "{sample:?} {response:?}");
+        assert!(!(is_for_operators && was_read), "{sample:?}");
     }
+}
+
+/// Sets the credentials of a request.
+fn present(credentials: &[(&'static str, String)]) -> impl FnOnce(&mut Parts) {
+    move |head| {
+        for (name, value) in credentials {
+            head.headers.append(*name, value.parse().unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn routes_of_operators_require_the_admin_token_before_the_body() {
+    let server = Closed::open();
+    let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
+    let samples: Vec<Sample> =
+        samples().into_iter().filter(|sample| sample.row.access == Access::Operator).collect();
+    assert_eq!(samples.len(), 3);
+    for sample in &samples {
+        for refused in [
+            vec![bearer("")],
+            vec![bearer("other")],
+            vec![bearer(&ADMIN[..ADMIN.len() - 1])],
+            vec![bearer(&format!("{ADMIN}x"))],
+            vec![bearer(&ADMIN.to_uppercase())],
+            vec![("authorization", ADMIN.to_owned())],
+            vec![("authorization", format!("Basic {ADMIN}"))],
+            vec![("x-api-key", ADMIN.to_owned())],
+            vec![bearer(ADMIN), bearer(ADMIN)],
+            vec![bearer(ADMIN), ("x-api-key", "a2ad_x_y".to_owned())],
+        ] {
+            let (response, was_read) = server.send(sample, present(&refused)).await;
+            assert_eq!((response.status().as_u16(), was_read), (401, false), "{sample:?} {refused:?}");
+            assert_eq!(response.headers()[header::WWW_AUTHENTICATE], "Bearer");
+            assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+        }
+        let (response, _) = server.send(sample, present(&[bearer(ADMIN)])).await;
+        assert!(!sample.refuses_credential(&response), "{sample:?} {response:?}");
+        assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+    }
+}
+
+#[tokio::test]
+async fn routes_of_operators_do_not_exist_without_an_admin_token() {
+    let server = Closed::with(AuthOptions::default(), None);
+    for sample in samples().into_iter().filter(|sample| sample.row.access == Access::Operator) {
+        for method in [sample.method.clone(), Method::PUT] {
+            let at = |path: &str| Sample { method: method.clone(), path: path.into(), ..sample };
+            let credential = [("authorization", format!("Bearer {ADMIN}"))];
+            let (response, was_read) = server.send(&at(&sample.path), present(&credential)).await;
+            assert_eq!((response.status().as_u16(), was_read), (404, false), "{method} {sample:?}");
+            let (unknown, _) = server.send(&at("/console/api/unknown"), |_| ()).await;
+            assert_eq!(text(response).await, text(unknown).await, "{method} {sample:?}");
+            assert_eq!(server.requests_of(sample.number), 0);
+        }
+    }
+}
+
+/// The body of a response without its time.
+async fn text(response: Response) -> String {
+    let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    text.split("\"timestamp\"").next().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
@@ -313,11 +399,13 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::Run => 13,
         Handler::OpenApi => 14,
         Handler::AgentList => 15,
-        Handler::Mcp => 16,
+        Handler::ProcessTask => 16,
+        Handler::Console(_) => 17,
+        Handler::Mcp => 18,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
     // MCP is the last one, and a feature.
-    assert_eq!(served, (0..=15 + usize::from(cfg!(feature = "mcp"))).collect());
+    assert_eq!(served, (0..=17 + usize::from(cfg!(feature = "mcp"))).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

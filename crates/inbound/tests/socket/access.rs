@@ -1,6 +1,6 @@
 //! Access control: disabled agents, and agents that require a credential.
 
-use a2ad_inbound::{AgentSettings, Profile};
+use a2ad_inbound::{AgentSettings, AuthMethods, Profile};
 use protocol::{
     ErrorKind,
     model::{ApiKeyLocation, SecurityScheme},
@@ -27,7 +27,7 @@ fn key() -> SecurityScheme {
 }
 
 fn closed(security: Vec<(String, SecurityScheme)>) -> AgentSettings {
-    AgentSettings { anonymous: false, security, ..AgentSettings::default() }
+    AgentSettings { auth: AuthMethods::NONE, security, ..AgentSettings::default() }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use a2ad_inbound::listen::Caps;
+use engine::{AgentSettings, AuthMethod, AuthMethods};
 
 use crate::common::{Server, Setup, Wire, request, send_params, with_timeout};
 
@@ -30,6 +31,38 @@ async fn connection_serves_many_requests() {
     wire.send("GET /healthz HTTP/1.1\r\nconnection: close", "").await;
     assert_eq!(wire.answer().await.status, 200);
     assert_eq!(wire.closed().await, "");
+}
+
+#[tokio::test]
+async fn connection_announces_that_it_closes_before_a_refused_body_has_arrived() {
+    let refused = [
+        ("/a2a/echo", "content-encoding: gzip", 415),
+        ("/a2a/approver", "x-api-key: unknown", 401),
+        ("/a2a/approver", "x: y", 401),
+    ];
+    for (path, header, status) in refused {
+        // Its first request with an API key has to wait until the keys are loaded.
+        let server = Setup::with(|options| {
+            let auth = AuthMethods::NONE.with(AuthMethod::ApiKey);
+            options.agents = [("approver".into(), AgentSettings { auth, ..AgentSettings::default() })].into();
+        })
+        .open()
+        .await;
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\n{header}\r\ncontent-length: 10\r\n\r\n");
+        let mut wire = server.connect().await;
+        wire.write(head.as_bytes()).await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{header}");
+        wire.try_write(b"0123456789").await;
+        assert_eq!(wire.closed().await, "");
+        // After a body that has arrived, the connection goes on.
+        let mut wire = server.connect().await;
+        wire.write(format!("{head}0123456789").as_bytes()).await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, answer.header("connection")), (status, None), "{header}");
+        wire.send("GET /healthz HTTP/1.1", "").await;
+        assert_eq!(wire.answer().await.status, 200);
+    }
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use a2ad_inbound::listen::Caps;
-use engine::Limits;
+use engine::{Limits, RegisteredAgent};
 
-use crate::common::{Server, Setup, hold_time, member, request, send_params};
+use crate::common::{Server, Setup, agents, hold_time, member, request, send_params};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -60,6 +60,61 @@ async fn responses_are_counted_until_they_are_read() {
     drop(unread);
     server.released().await;
     assert_eq!(server.post_v1("/", &get).await.status, 200);
+}
+
+/// An agent whose card and OpenAPI document have megabytes, more than the buffers of the sockets.
+fn agent_with_a_large_card() -> RegisteredAgent {
+    let ids: Vec<String> = (0..2_000).map(|number| format!("{number}-{}", "x".repeat(2_000))).collect();
+    agents::skilled(&ids.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// All clients of a card get the same buffer.
+#[tokio::test]
+async fn documents_are_counted_once_until_they_are_read() {
+    let limits = Limits { memory: 32 << 20, ..Limits::default() };
+    for path in ["/a2a/skilled/.well-known/agent-card.json", "/a2a/skilled/openapi.json"] {
+        let server =
+            Setup { limits, agents: vec![agent_with_a_large_card()], ..Setup::default() }.open().await;
+        let mut unread = Vec::new();
+        let mut length = 0;
+        for _ in 0..3 {
+            let mut wire = server.connect().await;
+            wire.send(&format!("GET {path} HTTP/1.1"), "").await;
+            let head = wire.head().await;
+            assert_eq!(head.status, 200, "{path}");
+            length = head.header("content-length").unwrap().parse().unwrap();
+            unread.push(wire);
+        }
+        assert!(length > 4 << 20, "{path}: {length}");
+        assert_eq!(server.engine.memory().used(), length, "{path}");
+        drop(unread);
+        server.released().await;
+    }
+}
+
+/// Clients choose the host in a card, so each may be another document.
+#[tokio::test]
+async fn documents_over_the_memory_limit_are_refused() {
+    let mut setup = Setup { agents: vec![agent_with_a_large_card()], ..Setup::default() };
+    setup.limits.memory = 32 << 20;
+    let server = setup.open().await;
+    let mut unread = Vec::new();
+    let refused = loop {
+        let mut wire = server.connect().await;
+        let head =
+            format!("GET /a2a/skilled/.well-known/agent-card.json HTTP/1.1\r\nhost: x:{}", unread.len());
+        wire.send(&head, "").await;
+        let head = wire.head().await;
+        if head.status != 200 {
+            break head;
+        }
+        unread.push(wire);
+        assert!(unread.len() < 10, "unread cards are not counted");
+    };
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    assert_eq!(server.get("/a2a/echo/.well-known/agent-card.json").await.status, 200);
+    drop(unread);
+    server.released().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The OpenAPI document of an agent's skills.
 
-use a2ad_inbound::AgentSettings;
+use a2ad_inbound::{AgentSettings, AuthMethods};
 use engine::{DEFAULT_TENANT, ExtendedCard, SkillSchemas};
 use protocol::{Json, model::SecurityScheme};
 
@@ -87,7 +87,7 @@ async fn each_skill_is_an_operation_with_its_schemas() {
 async fn skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
     let alice = "GET /openapi.json HTTP/1.1\r\ntest-caller: alice";
     let server = setup(ExtendedCard::Protected).open_with_callers().await;
-    let vary = Some("Authorization, Cookie");
+    let vary = Some("Authorization, X-Api-Key, X-End-User-Token, Cookie");
     for _ in 0..2 {
         let extended = server.exchange(alice, "").await;
         assert!(extended.body.contains("/run/secret") && extended.body.contains("/run/forms"));
@@ -137,7 +137,7 @@ async fn security_schemes_of_the_agent_are_declared() {
     let scheme = SecurityScheme::HttpAuth { description: None, scheme: "Bearer".into(), bearer_format: None };
     let settings = AgentSettings {
         security: vec![("token".into(), scheme)],
-        anonymous: false,
+        auth: AuthMethods::NONE,
         ..AgentSettings::default()
     };
     let server = Setup::with(|options| {

@@ -1,6 +1,6 @@
 //! Skills over plain HTTP.
 
-use a2ad_inbound::{AcceptedVersions, AgentSettings, Profile};
+use a2ad_inbound::{AcceptedVersions, AgentSettings, AuthMethods, Profile};
 use engine::ExtendedCard;
 
 use crate::common::{Answer, NOW, Server, Setup, agents, mask, member};
@@ -19,7 +19,7 @@ fn setup() -> Setup {
         ..AgentSettings::default()
     };
     setup.options.agents.insert("skilled".into(), secret);
-    let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
+    let closed = AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() };
     setup.options.agents.insert("demo".into(), closed);
     let disabled = AgentSettings { enabled: false, ..AgentSettings::default() };
     setup.options.agents.insert("currency".into(), disabled);
@@ -125,7 +125,7 @@ async fn state_of_the_task_is_the_status() {
     }
     let login = run_text(&server, "/a2a/approver/run/approver-auth", "jump").await;
     assert_eq!((login.status, login.header("a2ad-state")), (409, Some("auth-required")), "{}", login.body);
-    assert!(login.body.contains(r#"{"data":{"schemes":["bearer"]}}"#), "{}", login.body);
+    assert!(login.body.contains(r#"{"data":{"schemes":["Bearer"]}}"#), "{}", login.body);
     let task = task_of(&server, &login).await;
     assert!(task.contains("TASK_STATE_AUTH_REQUIRED"), "{task}");
     let panicked = run_text(&server, "/a2a/panics/run/panics", "hi").await;

@@ -1,6 +1,8 @@
 //! The plain text binding.
 
-use a2ad_inbound::{AgentSettings, Profile};
+mod json_messages;
+
+use a2ad_inbound::{AgentSettings, AuthMethods, Profile};
 
 use crate::common::{
     Answer, Server, Setup, agents,
@@ -15,9 +17,9 @@ async fn send_text(server: &Server, agent: &str, text: &str) -> Answer {
 async fn open() -> Server {
     let agents = vec![agents::fails(), agents::chats(), agents::panics()];
     let mut setup = Setup { agents, ..Setup::default() };
-    let settings = |enabled, anonymous| AgentSettings { enabled, anonymous, ..AgentSettings::default() };
-    setup.options.agents.insert("currency".into(), settings(false, true));
-    setup.options.agents.insert("demo".into(), settings(true, false));
+    let settings = |enabled, auth| AgentSettings { enabled, auth, ..AgentSettings::default() };
+    setup.options.agents.insert("currency".into(), settings(false, AuthMethods::ANONYMOUS));
+    setup.options.agents.insert("demo".into(), settings(true, AuthMethods::NONE));
     setup.options.max_body_bytes = 1_000;
     setup.open().await
 }
@@ -53,7 +55,7 @@ async fn text_response_is_the_result_of_the_task() {
     // A task that requires authorization returns its text, and its data as JSON.
     let login = send_text(&server, "approver", "login").await;
     assert_eq!(login.header("a2ad-state"), Some("auth-required"));
-    assert!(login.body.ends_with("\n{\"schemes\":[\"bearer\"]}"), "{}", login.body);
+    assert!(login.body.ends_with("\n{\"schemes\":[\"Bearer\"]}"), "{}", login.body);
     // A bare message has no task.
     let chatted = send_text(&server, "chats", "hi").await;
     assert_eq!((chatted.header("a2ad-task"), chatted.body.as_str()), (None, "reply to hi"));

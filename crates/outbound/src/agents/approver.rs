@@ -5,7 +5,7 @@
 
 use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::{
-    Content, Json, Message, Part,
+    Content, Json, Message,
     json::read::{Node, Path},
     model::AgentSkill,
 };
@@ -50,9 +50,8 @@ async fn ask(turn: &Turn) -> AgentResult<Outcome> {
     let request = request(&turn.message);
     if turn.skill.as_deref() == Some(AUTH) || request.to_lowercase().starts_with("login") {
         let question = format!("Please authenticate, then reply. Pending request: {request}");
-        let schemes = Json::parse(r#"{"schemes":["bearer"]}"#).expect("this is a JSON object");
         turn.record().working().save(&(LOGIN, request)).await?;
-        return Ok(Outcome::ask_for_credentials(vec![Part::text(question), Part::data(schemes)]));
+        return Ok(Outcome::ask_for_credentials(question));
     }
     let question = format!("May I proceed with: {request}? Answer approve or deny.");
     turn.record().working().save(&(APPROVAL, request)).await?;

@@ -43,7 +43,7 @@ async fn login_request_asks_for_credentials() {
         let asked = server.send_text(request).await;
         let question = format!("Please authenticate, then reply. Pending request: {request}");
         let expected =
-            ["working".into(), format!("auth_required: {question} | {{\"schemes\":[\"bearer\"]}}")];
+            ["working".into(), format!("auth_required: {question} | {{\"schemes\":[\"Bearer\"]}}")];
         assert_eq!(asked.lines, expected);
         let after = server.follow_up(&asked, vec![Part::text("here I am")]).await;
         assert_eq!(

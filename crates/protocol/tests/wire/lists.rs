@@ -119,6 +119,8 @@ fn expected(kind: ErrorKind) -> Row {
         ErrorKind::BodyTooLarge                 => (-32600, "BODY_TOO_LARGE",                     413, ResourceExhausted,  413, "body-too-large"),
         ErrorKind::UnsupportedMediaType         => (-32600, "UNSUPPORTED_MEDIA_TYPE",             415, InvalidArgument,    415, "unsupported-media-type"),
         ErrorKind::MessageIdReused              => (-32602, "MESSAGE_ID_REUSED",                  409, AlreadyExists,      200, "message-id-reused"),
+        ErrorKind::NotFound                     => (-32000, "NOT_FOUND",                          404, NotFound,           404, "not-found"),
+        ErrorKind::Conflict                     => (-32000, "CONFLICT",                           409, FailedPrecondition, 409, "conflict"),
     }
 }
 

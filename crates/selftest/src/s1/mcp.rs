@@ -9,7 +9,8 @@ use crate::{
 };
 
 pub(super) async fn resources(at: &Fixture) -> CheckResult {
-    let listed = request(&at.server, "resources/list", "", "").await?;
+    let server = at.callable_server()?;
+    let listed = request(server, "resources/list", "", "").await?;
     let resources = listed.list("result.resources")?;
     listed.ensure(!resources.is_empty(), "a resource for each agent")?;
     for resource in resources {
@@ -18,7 +19,7 @@ pub(super) async fn resources(at: &Fixture) -> CheckResult {
             return Err(mismatch(format!("a2a://agents/{name}/card"), uri));
         }
         let params = format!(r#""uri":{},"#, quote(uri));
-        let read = request(&at.server, "resources/read", uri, &params).await?;
+        let read = request(server, "resources/read", uri, &params).await?;
         read.is("result.contents.0.mimeType", "application/json")?;
         let card = json::parse(read.text("result.contents.0.text")?)?;
         card.is("name", resource.text("title")?)?;

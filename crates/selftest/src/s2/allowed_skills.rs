@@ -1,13 +1,9 @@
 //! An agent whose configuration allows only some of its skills.
 
-use crate::{
-    CheckResult,
-    fixture::Fixture,
-    json::ValueChecks as _,
-    test_client::{TestClient, text_part},
-};
+use crate::{CheckResult, fixture::Fixture, json::ValueChecks as _, test_client::TestClient};
 
-/// The agent has more skills than the one that is allowed. A response about another one is that about an unknown skill.
+/// The agent has more skills than the one that is allowed. A response about another one is that about an unknown skill,
+/// also for callers with a key.
 pub(super) async fn only_allowed(at: &Fixture) -> CheckResult {
     let (server, path) = (at.private_server().await?, "/a2a/narrow");
     for file in ["agent.json", "agent-card.json"] {
@@ -18,10 +14,25 @@ pub(super) async fn only_allowed(at: &Fixture) -> CheckResult {
     }
     let client = TestClient::new(server, path, "search");
     client.message(DATA, "").await?.is("result.kind", "message")?;
-    let hidden = client.with_skill("echo").message(&text_part("hello"), "").await?;
-    let unknown = client.with_skill("unknown").message(&text_part("hello"), "").await?;
+    let hidden = client.with_skill("echo").hello().await?;
+    let unknown = client.with_skill("unknown").hello().await?;
     unknown.has_error_code(-32602)?;
-    hidden.is("error", unknown.at("error")?)
+    hidden.is("error", unknown.at("error")?)?;
+    hidden_from_key(at).await
+}
+
+/// A key does not make another skill callable.
+async fn hidden_from_key(at: &Fixture) -> CheckResult {
+    let at = at.credentials().await?;
+    let client = at.agent("narrow", "echo").with_key(&at.new_key("narrow").await?);
+    client.hello().await?.is("result.kind", "message")?;
+    let hidden = client.with_skill("greet").hello().await?;
+    let unknown = client.with_skill("unknown").hello().await?;
+    unknown.has_error_code(-32602)?;
+    hidden.is("error", unknown.at("error")?)?;
+    let card = at.card("narrow", "agent-card.json").await?;
+    card.ensure(card.count("skills") == 1, "one skill")?;
+    card.is("skills.0.id", "echo")
 }
 
 const DATA: &str = r#"[{"kind":"data","data":{"query":"hello"}}]"#;

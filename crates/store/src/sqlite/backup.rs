@@ -26,13 +26,10 @@ use rusqlite::{
 use super::{
     file_lock::{Access, FILE_MODE},
     instance::{InstanceState, LockFile},
-    integrity, open, probe,
+    integrity, key_folder, open, probe,
     store_files::StorePath,
 };
 use crate::OpenError;
-
-/// The end of the name of the directory with a store's keys.
-const KEYS: &str = ".keys";
 
 /// A finished copy of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +160,7 @@ fn dated_name(store: &Path, now: Timestamp) -> String {
 }
 
 fn copy(source: &StorePath, connection: &Connection, target: &StorePath) -> Result<StoreCopy, CopyError> {
-    let (keys, target_keys) = (source.beside(KEYS), target.beside(KEYS));
+    let (keys, target_keys) = (source.beside(key_folder::SUFFIX), target.beside(key_folder::SUFFIX));
     // A log or journal at the target would be applied to the copy when it is opened.
     let beside = [target.real.clone(), target.log(), target.beside("-journal"), target_keys.clone()];
     if let Some(path) = beside.into_iter().find(|path| path.symlink_metadata().is_ok()) {

@@ -251,27 +251,56 @@ fn advance_task(
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
 }
 
-// The parameters of both updates are bound by position, in the order of their first use: names would be looked up for
-// every row. With `OR FAIL` SQLite keeps no copy of the pages that a statement changes. A statement that violates a
+// Both updates append to the log under the same guard, so the columns of the log, the guard and their parameters stand
+// once, in the two macros below. Parameters are bound by position, in the order of their first use: names would be looked
+// up for every row. With `OR FAIL` SQLite keeps no copy of the pages that a statement changes. A statement that violates a
 // constraint cannot be undone then, and needs not be: any error of the writer ends the process.
 
+/// An update that sets these columns beside those of the log.
+macro_rules! guarded_update {
+    ($columns:literal) => {
+        concat!(
+            "UPDATE OR FAIL tasks SET
+                 last_seq = last_seq + :entries,
+                 size = size + :bytes,
+                 tail = tail + :segments,
+                 progress_size = progress_size + :progress_size",
+            $columns,
+            " WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
+               AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
+               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
+             RETURNING last_seq, fence, attempt, size, tail, state, progress_size"
+        )
+    };
+}
+
+/// The parameters of a [`guarded_update`], with those of its own columns.
+macro_rules! guarded_params {
+    ($cache:expr, $advance:expr, $effects:expr, [$($column:expr),* $(,)?]) => {
+        params![
+            number($advance.log.len()),
+            bytes(&$advance.log),
+            !$advance.log.is_empty(),
+            $advance.progress_size.cast_signed(),
+            $($column,)*
+            $advance.no.0,
+            $effects.from.0,
+            $effects.fence,
+            $effects.held,
+            $cache.boot,
+            $effects.due,
+            $effects.max_unanswered,
+            number(row_limits::max_seq($advance.step)),
+        ]
+    };
+}
+
 /// [`append_to_row`].
-const APPEND_TO_TASK: &str = "UPDATE OR FAIL tasks SET
-         last_seq = last_seq + :entries,
-         size = size + :bytes,
-         tail = tail + :segments,
-         progress_size = progress_size + :progress_size
-     WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-       AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-       AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-     RETURNING last_seq, fence, attempt, size, tail, state, progress_size";
+const APPEND_TO_TASK: &str = guarded_update!("");
 
 /// [`update_row`].
-const UPDATE_TASK: &str = "UPDATE OR FAIL tasks SET
-         last_seq = last_seq + :entries,
-         size = size + :bytes,
-         tail = tail + :segments,
-         progress_size = progress_size + :progress_size,
+const UPDATE_TASK: &str = guarded_update!(
+    ",
          deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
          state = coalesce(:state, state),
          status_at = coalesce(:status_at, status_at),
@@ -286,11 +315,8 @@ const UPDATE_TASK: &str = "UPDATE OR FAIL tasks SET
                           WHEN :probation THEN max(probation, 1) ELSE probation END,
          unanswered = unanswered * :unanswered_keep + :unanswered_add,
          boot = CASE WHEN :works THEN :boot ELSE boot END,
-         next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
-     WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-       AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-       AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-     RETURNING last_seq, fence, attempt, size, tail, state, progress_size";
+         next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END"
+);
 
 /// Columns of the row after an update.
 struct Updated {
@@ -325,20 +351,7 @@ fn append_to_row(
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
-    let row = params![
-        number(advance.log.len()),
-        bytes(&advance.log),
-        !advance.log.is_empty(),
-        advance.progress_size.cast_signed(),
-        advance.no.0,
-        effects.from.0,
-        effects.fence,
-        effects.held,
-        cache.boot,
-        effects.due,
-        effects.max_unanswered,
-        number(row_limits::max_seq(advance.step)),
-    ];
+    let row = guarded_params!(cache, advance, effects, []);
     let statement = prepared(&mut transaction.append_to_task, transaction.connection, APPEND_TO_TASK)?;
     statement.query_row(row, Updated::read).optional()
 }
@@ -360,38 +373,31 @@ fn update_row(
     let ends_probation = stops_holding || effects.probation == Some(false);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
-    let row = params![
-        number(advance.log.len()),
-        bytes(&advance.log),
-        !advance.log.is_empty(),
-        advance.progress_size.cast_signed(),
-        effects.turn_step,
-        advance.deadline.map(Timestamp::as_millis),
-        state.map(TaskState::number),
-        status_at,
-        advance.skill,
-        advance.visibility.map(|visibility| visibility.number()),
-        effects.fence_step,
-        attempt_keep,
-        attempt_add,
-        effects.begins_turn,
-        ends_probation,
-        repeats,
-        effects.probation == Some(true),
-        unanswered_keep,
-        unanswered_add,
-        effects.work.is_some(),
-        holder,
-        next_run_at,
-        advance.no.0,
-        effects.from.0,
-        effects.fence,
-        effects.held,
-        cache.boot,
-        effects.due,
-        effects.max_unanswered,
-        number(row_limits::max_seq(advance.step)),
-    ];
+    let row = guarded_params!(
+        cache,
+        advance,
+        effects,
+        [
+            effects.turn_step,
+            advance.deadline.map(Timestamp::as_millis),
+            state.map(TaskState::number),
+            status_at,
+            advance.skill,
+            advance.visibility.map(|visibility| visibility.number()),
+            effects.fence_step,
+            attempt_keep,
+            attempt_add,
+            effects.begins_turn,
+            ends_probation,
+            repeats,
+            effects.probation == Some(true),
+            unanswered_keep,
+            unanswered_add,
+            effects.work.is_some(),
+            holder,
+            next_run_at,
+        ]
+    );
     let statement = prepared(&mut transaction.update_task, connection, UPDATE_TASK)?;
     let updated = statement.query_row(row, Updated::read).optional()?;
     if updated.is_some()

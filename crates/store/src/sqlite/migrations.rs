@@ -6,12 +6,13 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
     include_str!("migrations/0004_owners.sql"),
     include_str!("migrations/0005_long_turns.sql"),
+    include_str!("migrations/0006_api_keys.sql"),
 ];
 
 /// The schema version after all migrations.

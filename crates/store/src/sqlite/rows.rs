@@ -7,7 +7,7 @@ use engine::{
     log::Seq,
     store::{
         ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
-        Overdue, Snapshot, TaskRow, Visibility, WorkItem,
+        Overdue, Snapshot, TaskRow, TaskWork, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, TaskId, TaskState, Timestamp};
@@ -247,6 +247,21 @@ pub(super) const TOO_FAR_AHEAD: &str = "SELECT n, next_run_at, deaths, tenant, p
 
 pub(super) const NEXT_DUE: &str = "SELECT min(next_run_at) FROM tasks INDEXED BY tasks_due
      WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND next_run_at <= ?2";
+
+/// State and queued work of a visible task of any scope.
+pub(super) fn task_work(tx: &Connection, task: TaskNo, tag: Tag) -> ReadResult<Option<TaskWork>> {
+    let mut statement = tx.prepare_cached(TASK_WORK)?;
+    let work = statement.query_row(params![task.0, tag.0], |row| {
+        let state = TaskState::from_number(row.get(7)?);
+        let state = state.ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(7, -1))?;
+        let is_queued = row.get::<_, Option<i64>>(1)?.is_some();
+        Ok(TaskWork { state, queued: if is_queued { Some(due_task(row)?) } else { None } })
+    });
+    Ok(work.optional()?)
+}
+
+pub(super) const TASK_WORK: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user, state
+     FROM tasks JOIN scopes ON scopes.id = tasks.scope WHERE n = ?1 AND tag = ?2 AND visible = 1";
 
 /// A process that holds a task ends it itself at its deadline.
 pub(super) const OVERDUE: &str = select_tasks!(

@@ -14,7 +14,7 @@ use std::{
 };
 
 use engine::{
-    Feed,
+    ApiKey, Feed,
     ids::{Ids, TaskNo},
     store::{
         Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender,
@@ -27,6 +27,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::{
+    api_keys,
     changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
@@ -69,6 +70,10 @@ enum Job {
     /// Scopes that had no expired task: they are not searched again before this time.
     Raise(Vec<RaisedScope>, oneshot::Sender<usize>),
     Retention(RetentionMark),
+    /// An API key to be added, and how many valid ones its agent may have.
+    InsertApiKey(Box<ApiKey>, usize, oneshot::Sender<bool>),
+    /// The id of an API key to be revoked.
+    RevokeApiKey(String, Timestamp, oneshot::Sender<bool>),
     /// A doc; the sender is dropped when it is written, so that at most one is queued.
     Doc(Doc, mpsc::Sender<()>),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
@@ -140,6 +145,18 @@ impl Writer {
 
     pub(super) fn record_retention(&self, mark: RetentionMark) {
         self.jobs.send(Job::Retention(mark), SMALL_JOB_BYTES);
+    }
+
+    pub(super) fn insert_api_key(&self, key: ApiKey, max: usize) -> ReadFuture<bool> {
+        let (reply, inserted) = oneshot::channel();
+        self.send(Job::InsertApiKey(Box::new(key), max, reply));
+        await_reply(inserted)
+    }
+
+    pub(super) fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
+        let (reply, revoked) = oneshot::channel();
+        self.send(Job::RevokeApiKey(id, now, reply));
+        await_reply(revoked)
     }
 
     /// A function for a reader that has found scopes without expired tasks.
@@ -263,6 +280,7 @@ struct Replies {
     found: Vec<(oneshot::Sender<Option<KeyUsed>>, Option<KeyUsed>)>,
     counted: Vec<(oneshot::Sender<usize>, usize)>,
     purges: Vec<(oneshot::Sender<Purge>, Purge)>,
+    done: Vec<(oneshot::Sender<bool>, bool)>,
 }
 
 impl Replies {
@@ -278,6 +296,9 @@ impl Replies {
         }
         for (reply, purge) in self.purges {
             let _ = reply.send(purge);
+        }
+        for (reply, done) in self.done {
+            let _ = reply.send(done);
         }
     }
 }
@@ -330,6 +351,12 @@ impl WriterState {
                     }
                 }
                 Job::Retention(mark) => expiry::record_retention(&self.connection, mark)?,
+                Job::InsertApiKey(key, max, reply) => {
+                    replies.done.push((reply, api_keys::insert(&self.connection, &key, max)?));
+                }
+                Job::RevokeApiKey(id, now, reply) => {
+                    replies.done.push((reply, api_keys::revoke(&self.connection, &id, now)?));
+                }
                 Job::Doc(doc, _written) => {
                     docs::keep(&self.connection, &doc)?;
                     bytes += doc.size();

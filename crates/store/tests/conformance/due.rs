@@ -3,12 +3,12 @@
 use engine::{
     Clock, Scope, Store,
     ids::TaskNo,
-    store::{Due, Step, WorkState},
+    store::{Due, Step, Visibility, WorkState},
 };
 use protocol::TaskState;
 
 use super::{
-    samples::{accepted, advance, at, foreign_scope, numbers, scope, step, suspects, task, with_status},
+    samples::{accepted, advance, at, foreign_scope, numbers, scope, step, suspects, tag, task, with_status},
     test_database::TestDatabase,
 };
 
@@ -22,6 +22,7 @@ on_every_database![
     suspect_scheduled_by_a_wrong_clock_is_due,
     due_task_has_its_scope_and_its_time,
     many_queued_tasks_are_read_at_once,
+    work_of_one_task_is_found_without_its_scope,
 ];
 
 async fn due_at(store: &dyn Store, millis: i64) -> TaskNo {
@@ -135,6 +136,28 @@ async fn due_task_has_its_scope_and_its_time(database: &dyn TestDatabase) {
     let found = due(&*store, 100, 100).await;
     for ((task, (no, time)), owner) in found.tasks.iter().zip(tasks).zip(scopes) {
         assert_eq!((task.no, task.at, &task.scope, task.suspect), (no, time, &owner, false));
+    }
+}
+
+async fn work_of_one_task_is_found_without_its_scope(database: &dyn TestDatabase) {
+    let store = database.open();
+    let accept = |change: fn(&mut engine::store::Accept)| accepted(&*store, change);
+    let queued = accept(|task| {
+        (task.scope, task.work, task.state) = (foreign_scope(), WorkState::Due(at(7)), TaskState::Submitted);
+    });
+    let queued = queued.await;
+    let found = store.task_work(queued, tag(queued)).await.unwrap().unwrap();
+    let due = found.queued.unwrap();
+    assert_eq!(found.state, TaskState::Submitted);
+    assert_eq!((due.no, due.at, due.scope, due.suspect), (queued, at(7), foreign_scope(), false));
+    assert!(store.task_work(queued, tag(TaskNo(queued.0 + 1))).await.unwrap().is_none(), "another tag");
+
+    let held = accept(|_| ()).await;
+    let found = store.task_work(held, tag(held)).await.unwrap().unwrap();
+    assert!(found.state == TaskState::Working && found.queued.is_none());
+    for visibility in [Visibility::Undecided, Visibility::Hidden, Visibility::Purged] {
+        let no = accepted(&*store, |task| task.visibility = visibility).await;
+        assert!(store.task_work(no, tag(no)).await.unwrap().is_none(), "{visibility:?}");
     }
 }
 

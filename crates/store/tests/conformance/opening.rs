@@ -2,7 +2,7 @@
 
 use a2ad_store::OpenError;
 use engine::{
-    Clock, Feed,
+    ApiKey, Clock, Feed, NewApiKey,
     store::{
         ContextLookup, Expiry, ListQuery, MessageKey, NewContext, NotCommitted, Step, TenantAgent, View,
         WaitingSince, WorkState,
@@ -65,6 +65,9 @@ fn file_that_is_not_a_store_is_rejected() {
     assert!(matches!(opened, Err(OpenError::Unusable { .. })));
 }
 
+/// Undoes the sixth migration.
+const FIFTH_SCHEMA: &str = "DROP TABLE api_keys; PRAGMA user_version = 5;";
+
 /// Undoes the fifth migration.
 const FOURTH_SCHEMA: &str = "
     DROP TABLE waiting; DROP TABLE journal; DROP INDEX tasks_deadline; ALTER TABLE tasks DROP COLUMN crashes;
@@ -97,7 +100,7 @@ async fn migration_from_the_first_schema_keeps_all_data() {
         accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     }
     drop(store);
-    database.raw_connection().execute_batch(&format!("{FOURTH_SCHEMA}{FIRST_SCHEMA}")).unwrap();
+    database.raw_connection().execute_batch(&[FIFTH_SCHEMA, FOURTH_SCHEMA, FIRST_SCHEMA].concat()).unwrap();
 
     let store = database.open();
     let chat = Some(ContextLookup { ours: None, name: "chat".into() });
@@ -135,7 +138,7 @@ async fn migration_from_the_fourth_schema_keeps_crashes_and_waiting_tasks() {
         advance(&*store, step(running, Step::Claim { probation: false })).await.unwrap();
     }
     drop(store);
-    database.raw_connection().execute_batch(FOURTH_SCHEMA).unwrap();
+    database.raw_connection().execute_batch(&[FIFTH_SCHEMA, FOURTH_SCHEMA].concat()).unwrap();
 
     let store = database.open();
     let row = found(&*store, running).await.row;
@@ -157,6 +160,25 @@ async fn migration_from_the_fourth_schema_keeps_crashes_and_waiting_tasks() {
     assert_eq!(waiting.iter().map(|row| row.no).collect::<Vec<_>>(), [asking, locked]);
     let waiting = store.expired(expiry(at(11), vec![("draw".into(), at(10))])).await.unwrap().waiting;
     assert_eq!(waiting.iter().map(|row| row.no).collect::<Vec<_>>(), [locked]);
+    drop(store);
+    assert_eq!(a2ad_store::check(&database.path()).unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn migration_from_the_fifth_schema_keeps_tasks_and_has_no_api_keys() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let kept = accepted(&*store, |_| {}).await;
+    drop(store);
+    database.raw_connection().execute_batch(FIFTH_SCHEMA).unwrap();
+
+    let store = database.open();
+    assert_eq!(log_texts(&*store, kept).await, ["first", "second"]);
+    assert_eq!(store.api_keys().await.unwrap(), []);
+    let new = NewApiKey { tenant: "default", agent: "echo", owner: None, prefix: "" };
+    let (key, _) = ApiKey::generate(&new, at(1));
+    assert!(store.insert_api_key(key.clone(), 1).await.unwrap());
+    assert_eq!(store.api_keys().await.unwrap(), [key]);
     drop(store);
     assert_eq!(a2ad_store::check(&database.path()).unwrap(), Vec::<String>::new());
 }

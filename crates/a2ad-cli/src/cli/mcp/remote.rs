@@ -1,71 +1,145 @@
 //! The agents of a server as agents of this process, which pass each turn on.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod agent;
+mod follow;
 
-use client::{Client, ClientOptions, Follow, FollowEvent};
-use engine::{
-    Agent, AgentInfo, AgentResult, AgentSettings, Catalog, DynAgent, Outcome, RegisteredAgent, Scope,
-    SkillSchemas, Turn,
-};
+use std::sync::Arc;
+
+use client::{Client, ClientOptions, Error};
+use engine::{AgentInfo, AgentSettings, Catalog, DynAgent, RegisteredAgent, SkillSchemas};
 use futures_util::{StreamExt as _, stream};
 use outbound::skill::SCHEMAS_EXTENSION;
 use protocol::{
-    AgentCard, Event, Message, Part, Role, SendMessage, Task, TaskId, TaskState,
+    AgentCard,
     json::read::{Node, Path, Read},
 };
-
-use tokio::task::JoinSet;
 
 use super::super::{
     directory::{Directory, ListedAgent},
     failure::{Failure, code},
 };
+use agent::{OpenCalls, RemoteAgent};
+pub(super) use follow::{ListWatch, follow};
 
 /// Cards that are requested concurrently.
 const CONCURRENT_REQUESTS: usize = 8;
 
-/// The agents of a server that can be called.
-pub(super) async fn catalog(url: &str, options: &ClientOptions) -> Result<Catalog, Failure> {
-    let Directory { default_agent, agents, .. } = Directory::read(url, options).await?;
-    let found = stream::iter(agents).map(|agent| register(agent, options)).buffered(CONCURRENT_REQUESTS);
-    let registered: Vec<RegisteredAgent> = found.filter_map(|agent| async { agent }).collect().await;
-    let Some(first) = registered.first() else {
-        return Err(Failure::new(code::NOT_FOUND, format!("no agent of {url} has a card that can be read")));
-    };
-    let is_listed = registered.iter().any(|agent| agent.info().id == default_agent);
-    let default_agent = if is_listed { default_agent } else { first.info().id.clone() };
-    Ok(Catalog::new(default_agent, registered))
+/// The agents of a server, as they were read last.
+pub(super) struct RemoteAgents {
+    url: String,
+    options: ClientOptions,
+    default_agent: String,
+    agents: Vec<KnownAgent>,
+    calls: Arc<OpenCalls>,
 }
 
-async fn register(listed: ListedAgent, options: &ClientOptions) -> Option<RegisteredAgent> {
-    let found = match client::find_card(&listed.url, options).await {
-        Ok(found) => found,
-        Err(error) => {
-            tracing::warn!(agent = listed.id, %error, "the agent is left out: its card cannot be read");
-            return None;
+/// An agent that can be called.
+#[derive(Clone)]
+struct KnownAgent {
+    /// As the server lists it; empty if the server does not list its agents.
+    id: String,
+    card: AgentCard,
+    client: Arc<Client>,
+}
+
+/// An agent that cannot be called.
+struct UnusableAgent {
+    id: String,
+    error: Error,
+}
+
+/// The result of reading the agents again.
+struct Refreshed {
+    /// Whether agents, skills or schemas differ from those before.
+    is_changed: bool,
+    unusable: Vec<UnusableAgent>,
+}
+
+impl RemoteAgents {
+    /// Reads the agents; an error if none can be called.
+    pub(super) async fn read(url: String, options: ClientOptions) -> Result<Self, Failure> {
+        let (default_agent, agents, calls) = (String::new(), Vec::new(), Arc::default());
+        let mut remote = Self { url, options, default_agent, agents, calls };
+        for UnusableAgent { id, error } in remote.refresh().await?.unusable {
+            if id.is_empty() {
+                return Err(error.into());
+            }
+            tracing::warn!(agent = id, %error, "the agent is left out");
         }
-    };
-    // A listed agent is called where it was listed, not at the public address on its card.
-    let client = match listed.id.as_str() {
-        "" => found.client(options.clone()),
-        _ => found.client_at(&listed.url, options.clone()),
-    };
-    match client {
-        Ok(client) => Some(registered(listed.id, found.card, RemoteAgent::new(client))),
-        Err(error) => {
-            tracing::warn!(agent = listed.id, %error, "the agent is left out");
-            None
+        if remote.agents.is_empty() {
+            let text = format!("no agent of {} has a card that can be read", remote.url);
+            return Err(Failure::new(code::NOT_FOUND, text));
         }
+        Ok(remote)
+    }
+
+    /// Reads the agents again. One whose card cannot be read stays as it was.
+    async fn refresh(&mut self) -> Result<Refreshed, Error> {
+        let Directory { default_agent, agents: listed, .. } =
+            Directory::list(&self.url, &self.options).await?;
+        let found = stream::iter(listed).map(|agent| self.find(agent)).buffered(CONCURRENT_REQUESTS);
+        let found: Vec<Result<KnownAgent, UnusableAgent>> = found.collect().await;
+        let (mut agents, mut unusable) = (Vec::new(), Vec::new());
+        for one in found {
+            match one {
+                Ok(agent) => agents.push(agent),
+                Err(problem) => {
+                    agents.extend(self.known(&problem.id).cloned());
+                    unusable.push(problem);
+                }
+            }
+        }
+        let is_changed = default_agent != self.default_agent || !are_same(&agents, &self.agents);
+        (self.default_agent, self.agents) = (default_agent, agents);
+        Ok(Refreshed { is_changed, unusable })
+    }
+
+    fn known(&self, id: &str) -> Option<&KnownAgent> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+
+    async fn find(&self, listed: ListedAgent) -> Result<KnownAgent, UnusableAgent> {
+        let unusable = |error| UnusableAgent { id: listed.id.clone(), error };
+        let found = client::find_card(&listed.url, &self.options).await.map_err(unusable)?;
+        if let Some(known) = self.known(&listed.id).filter(|known| known.card == found.card) {
+            return Ok(known.clone());
+        }
+        // A listed agent is called where it was listed, not at the public address on its card.
+        let client = match listed.id.as_str() {
+            "" => found.client(self.options.clone()),
+            _ => found.client_at(&listed.url, self.options.clone()),
+        };
+        let client = Arc::new(client.map_err(unusable)?);
+        Ok(KnownAgent { id: listed.id, card: found.card, client })
+    }
+
+    /// What has to end before the process does.
+    pub(super) fn calls(&self) -> Arc<OpenCalls> {
+        Arc::clone(&self.calls)
+    }
+
+    /// The catalog of the agents that were read last.
+    pub(super) fn catalog(&self) -> Catalog {
+        let registered: Vec<RegisteredAgent> =
+            self.agents.iter().map(|agent| registered(agent, &self.calls)).collect();
+        let is_listed = registered.iter().any(|agent| agent.info().id == self.default_agent);
+        let first = registered.first().filter(|_| !is_listed);
+        let default_agent = first.map_or_else(|| self.default_agent.clone(), |first| first.info().id.clone());
+        Catalog::new(default_agent, registered)
     }
 }
 
-fn registered(id: String, card: AgentCard, agent: RemoteAgent) -> RegisteredAgent {
+fn are_same(agents: &[KnownAgent], before: &[KnownAgent]) -> bool {
+    let pairs = || agents.iter().zip(before);
+    agents.len() == before.len() && pairs().all(|(one, other)| one.id == other.id && one.card == other.card)
+}
+
+fn registered(agent: &KnownAgent, calls: &Arc<OpenCalls>) -> RegisteredAgent {
+    let KnownAgent { id, card, client } = agent;
+    let card = card.clone();
     let schemas = schemas(&card);
     let info = AgentInfo {
-        id: if id.is_empty() { id_of(&card.name) } else { id },
+        id: if id.is_empty() { id_of(&card.name) } else { id.clone() },
         name: card.name,
         description: card.description,
         version: card.version,
@@ -73,6 +147,7 @@ fn registered(id: String, card: AgentCard, agent: RemoteAgent) -> RegisteredAgen
         input_modes: card.default_input_modes,
         output_modes: card.default_output_modes,
     };
+    let agent = RemoteAgent::new(Arc::clone(client), Arc::clone(calls));
     // The server checks media types itself.
     let settings = AgentSettings { check_media_types: false, ..AgentSettings::default() };
     let registered = RegisteredAgent::new(info, DynAgent::new(agent)).with_settings(settings);
@@ -102,100 +177,4 @@ fn schemas(card: &AgentCard) -> Vec<(String, SkillSchemas)> {
         })
     };
     read().unwrap_or_default()
-}
-
-/// Passes each turn on to an agent of a server.
-struct RemoteAgent {
-    client: Arc<Client>,
-    /// The server's tasks that wait for an answer, by the id of ours.
-    waiting: Mutex<HashMap<TaskId, TaskId>>,
-    cancellations: Mutex<JoinSet<()>>,
-}
-
-impl RemoteAgent {
-    fn new(client: Client) -> Self {
-        Self { client: Arc::new(client), waiting: Mutex::default(), cancellations: Mutex::default() }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<TaskId, TaskId>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Agent for RemoteAgent {
-    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
-        let message = Message::new("", Role::User, turn.message.parts.clone());
-        let request = SendMessage { skill: turn.skill.clone(), ..SendMessage::new(message) };
-        // A task that waits goes on with the answer.
-        let request = match self.waiting().remove(&turn.task_id) {
-            Some(task) => request.to_task(task),
-            None => request,
-        };
-        let mut follow = Follow::stream(&self.client, request).await?;
-        loop {
-            // A task that is not known yet is cancelled when its first event arrives.
-            let event = tokio::select! {
-                biased;
-                () = turn.cancel.cancelled(), if follow.task_id().is_some() => {
-                    if let Some(task) = follow.task_id() {
-                        self.client.cancel(task.clone()).await?;
-                    }
-                    return Ok(Outcome::fail("the call was cancelled"));
-                }
-                event = follow.next() => event?,
-            };
-            match event {
-                Some(FollowEvent::Event(Event::Message(message))) => {
-                    return Ok(Outcome::done_with(message.parts));
-                }
-                Some(FollowEvent::Event(Event::Status(update)))
-                    if update.status.state == TaskState::Working =>
-                {
-                    if let Some(message) = update.status.message {
-                        turn.progress(message.parts).await?;
-                    }
-                }
-                Some(FollowEvent::Event(_) | FollowEvent::Lost) => {}
-                None => break,
-            }
-        }
-        let Some(task) = follow.task() else {
-            return Ok(Outcome::fail("the agent sent neither a task nor a message"));
-        };
-        if task.status.state.is_interrupted() {
-            self.waiting().insert(turn.task_id.clone(), task.id.clone());
-        }
-        Ok(outcome(&turn, task))
-    }
-
-    /// Nobody answers the question, so the server's task is canceled too.
-    fn abandoned(&self, _scope: &Scope, task: &TaskId) {
-        let Some(task) = self.waiting().remove(task) else { return };
-        let client = Arc::clone(&self.client);
-        let mut cancellations = self.cancellations.lock().unwrap_or_else(PoisonError::into_inner);
-        while cancellations.try_join_next().is_some() {}
-        cancellations.spawn(async move {
-            if let Err(error) = client.cancel(task).await {
-                tracing::warn!(%error, "the task of an unanswered question was not canceled");
-            }
-        });
-    }
-}
-
-fn outcome(turn: &Turn, task: &Task) -> Outcome {
-    let said: Vec<Part> = task.status.message.iter().flat_map(|message| message.parts.clone()).collect();
-    let or_text = |text: &str| if said.is_empty() { vec![Part::text(text)] } else { said.clone() };
-    match task.status.state {
-        TaskState::Completed => {
-            let message = (!said.is_empty()).then(|| turn.reply(said));
-            Outcome::Done { artifacts: task.artifacts.clone(), message }
-        }
-        TaskState::InputRequired => Outcome::ask(or_text("the agent asks for input")),
-        TaskState::AuthRequired => Outcome::ask_for_credentials(or_text("the agent asks for credentials")),
-        TaskState::Rejected => Outcome::reject(or_text("the task was rejected")),
-        TaskState::Canceled => Outcome::fail(or_text("the task was canceled at the server")),
-        TaskState::Failed | TaskState::Unspecified | TaskState::Submitted | TaskState::Working => {
-            Outcome::fail(or_text("the task failed"))
-        }
-    }
 }

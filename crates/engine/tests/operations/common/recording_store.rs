@@ -2,17 +2,20 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use a2ad_engine::{
-    Scope, Store,
-    ids::{Ids, TaskNo},
+    ApiKey, Scope, Store,
+    ids::{Ids, Tag, TaskNo},
     log::{Entry, Kind, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
         ListQuery, Lookup, MessageKey, NotCommitted, Overdue, ReadFuture, Receipt, ReceiptSender,
-        RetentionMark, Snapshot, StoreError, TaskRow, TenantAgent, View, WorkItem,
+        RetentionMark, Snapshot, StoreError, TaskRow, TaskWork, TenantAgent, View, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -31,6 +34,8 @@ pub(crate) struct RecordingStore {
     blocked: Mutex<BlockedCommits>,
     /// Reads that load some of a log, in order.
     log_reads: Mutex<Vec<&'static str>>,
+    /// Reads of due work find nothing.
+    hides_due: AtomicBool,
     /// Faults of the next reads of claimed work.
     faults: Mutex<VecDeque<WorkFault>>,
     /// The step of the next change that is rejected, and how.
@@ -66,6 +71,7 @@ impl RecordingStore {
             committed: Arc::new(watch::Sender::default()),
             blocked: Mutex::default(),
             log_reads: Mutex::default(),
+            hides_due: AtomicBool::default(),
             faults: Mutex::default(),
             rejected: Mutex::default(),
             blocked_count: watch::Sender::default(),
@@ -119,6 +125,11 @@ impl RecordingStore {
     pub(crate) fn block_step(&self, step: &str) {
         let mut blocked = self.blocked.lock().unwrap();
         (blocked.blocking, blocked.only) = (true, Some(step.into()));
+    }
+
+    /// From now on, reads of due work find nothing.
+    pub(crate) fn hide_due(&self) {
+        self.hides_due.store(true, Ordering::SeqCst);
     }
 
     /// The next reads of claimed work fail like this, one after the other.
@@ -264,7 +275,14 @@ impl Store for RecordingStore {
     }
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
+        if self.hides_due.load(Ordering::SeqCst) {
+            return Box::pin(std::future::ready(Ok(Due::default())));
+        }
         self.store.due(now, max)
+    }
+
+    fn task_work(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<TaskWork>> {
+        self.store.task_work(task, tag)
     }
 
     fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue> {
@@ -315,6 +333,18 @@ impl Store for RecordingStore {
 
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
         self.store.reserve(count)
+    }
+
+    fn api_keys(&self) -> ReadFuture<Vec<ApiKey>> {
+        self.store.api_keys()
+    }
+
+    fn insert_api_key(&self, key: ApiKey, max: usize) -> ReadFuture<bool> {
+        self.store.insert_api_key(key, max)
+    }
+
+    fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
+        self.store.revoke_api_key(id, now)
     }
 
     fn ids(&self) -> Ids {

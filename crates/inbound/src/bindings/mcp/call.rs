@@ -117,7 +117,9 @@ async fn follow(
                             }
                             Event::Status(update) => {
                                 let message = update.status.message.as_ref();
-                                progress.working(message.map(|said| said.text()).unwrap_or_default()).await;
+                                progress
+                                    .working(message.map(|message| message.text()).unwrap_or_default())
+                                    .await;
                             }
                             Event::Task(_) | Event::Artifact(_) => {}
                         }
@@ -127,17 +129,23 @@ async fn follow(
             }
         }
     }
-    let Some(id) = task else {
-        return Err(Error::new(ErrorKind::Internal, "a stream ended before its first frame"));
-    };
-    let get = GetTask { history_length: Some(0), ..GetTask::from(id) };
+    match task {
+        Some(id) => read(exchange, &id).await,
+        None => Err(Error::new(ErrorKind::Internal, "a stream ended before its first frame")),
+    }
+}
+
+/// How the last turn of a task has ended.
+pub(super) async fn read(exchange: &mut Exchange, task: &TaskId) -> Result<Ended, Error> {
+    let get = GetTask { history_length: Some(0), ..GetTask::from(task.clone()) };
     match run(exchange, Operation::GetTask(get)).await? {
         CallResponse::Reply(Reply::Task(task)) => Ok(ended(&task)),
         _ => Err(Error::new(ErrorKind::Internal, "the task of a call cannot be read")),
     }
 }
 
-fn draining(task: Option<&TaskId>) -> Error {
+/// The server shuts down during a call.
+pub(super) fn draining(task: Option<&TaskId>) -> Error {
     let text = match task {
         Some(task) => format!("the server is shutting down; task {task} continues, get it later"),
         None => "the server is shutting down; try again in a moment".to_owned(),

@@ -1,13 +1,17 @@
 //! The library that speaks MCP, behind the exchange. Nothing else in this crate uses it.
 
+mod ask;
 mod convert;
 mod handler;
+mod lines;
 mod question;
 mod sessions;
+mod tool_call;
 
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::{body::Body, response::Response};
@@ -16,7 +20,7 @@ use engine::Reservation;
 use futures_util::StreamExt as _;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyDataStream, BodyExt as _, Full, combinators::BoxBody};
-use protocol::{Error, ErrorKind};
+use protocol::{Error, ErrorKind, jsonrpc::Refusal};
 use rmcp::{
     serve_server,
     transport::{StreamableHttpServerConfig, StreamableHttpService},
@@ -26,9 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     handler::{SkillServer, Source},
+    lines::LineTransport,
     sessions::{CallerSessions, OpenSession, Sessions},
 };
-use super::{Handling, NAME};
+use super::{
+    NAME, Refused,
+    message::{self, Handling, Head},
+};
 use crate::{exchange::Exchange, server_state::ServerState};
 
 /// The sessions of all callers. When it is dropped, they end.
@@ -62,8 +70,8 @@ impl HttpRequest {
     }
 }
 
-/// Responds to a request whose body has been read.
-pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes) -> Response {
+/// Responds to a request whose message has been read.
+pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Response {
     let server = Arc::clone(&exchange.server);
     let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope());
     let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id)).map(Arc::new);
@@ -77,9 +85,10 @@ pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes)
     *request.method_mut() = exchange.head.method.clone();
     *request.uri_mut() = exchange.head.uri.clone();
     *request.headers_mut() = exchange.head.headers.clone();
+    message::normalize_headers(request.headers_mut());
     let mut kept = None;
     let slot = HttpRequest { content: Arc::default(), _open: open.clone() };
-    match handling {
+    match head.handling {
         Handling::Library => kept = Some(exchange),
         Handling::Exchange => {
             *slot.content.lock().unwrap_or_else(PoisonError::into_inner) = Some((exchange, body));
@@ -93,13 +102,54 @@ pub(super) async fn respond(exchange: Exchange, handling: Handling, body: Bytes)
         kept = kept.or_else(|| slot.take().map(|(exchange, _)| exchange));
     }
     if let Some(exchange) = kept {
-        if response.status().is_server_error() {
-            let text = "the session cannot be used or begun; try again later";
-            return super::refuse(exchange, &Error::new(ErrorKind::Unavailable, text));
+        if refused && !is_json(&response) {
+            return refuse(exchange, head, response).await;
         }
         log(exchange, response.status());
     }
-    complete(response, &server, handling, Held { _open: open, _memory: memory })
+    complete(response, &server, head.handling, Held { _open: open, _memory: memory })
+}
+
+/// Responds as the library does, with an error of JSON-RPC instead of its text.
+async fn refuse(
+    exchange: Exchange,
+    head: &Head,
+    response: http::Response<BoxBody<Bytes, Infallible>>,
+) -> Response {
+    let (parts, body) = response.into_parts();
+    let Ok(body) = body.collect().await;
+    let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+    let id = head.response_id();
+    if parts.status.is_server_error() {
+        tracing::warn!(reason = text, "the MCP library has failed");
+        let text = "the session cannot be used or begun; try again later";
+        return super::refuse(
+            exchange,
+            Refusal { id, error: Error::new(ErrorKind::Unavailable, text) }.into(),
+        );
+    }
+    let text = match parts.status {
+        StatusCode::NOT_FOUND => "the session is unknown or has ended; begin a new one with initialize",
+        StatusCode::METHOD_NOT_ALLOWED => "the method is not allowed for this revision of MCP",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "the message cannot be read as one of MCP",
+        _ => text.trim_start_matches("Bad Request: "),
+    };
+    let error = Error::new(ErrorKind::InvalidRequest, text);
+    let status = match parts.status {
+        // Of the message, not of its media type.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => StatusCode::BAD_REQUEST,
+        status => status,
+    };
+    let mut response = super::refuse(exchange, Refused { id, status, error });
+    if let Some(allow) = parts.headers.get(header::ALLOW) {
+        response.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    response
+}
+
+fn is_json<B>(response: &http::Response<B>) -> bool {
+    let media_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    media_type.is_some_and(|media_type| media_type.starts_with("application/json"))
 }
 
 /// The header that names a session.
@@ -162,8 +212,12 @@ fn complete(
     })
 }
 
+/// How long cancelled calls may take to end.
+const CALLS_LIMIT: Duration = Duration::from_secs(3);
+
 /// Serves all agents over a pair of byte streams, until the peer closes its side or `stop` is cancelled. The caller is
-/// whoever holds the other end.
+/// whoever holds the other end. Calls that are open when the peer closes its side have 5 seconds to end, a time of the
+/// library; then they are cancelled, and those that are open at a stop at once.
 pub(crate) async fn serve(
     server: Arc<ServerState>,
     host: HeaderValue,
@@ -172,14 +226,16 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) -> Result<(), McpError> {
     let changes = server.engine.catalog().changes();
+    let transport = LineTransport::new(input, output, server.max_body_bytes, server.engine.clock().clone());
     let handler = SkillServer::new(Source::Local { server, host }, changes);
+    let calls = handler.calls();
     let served = tokio::select! {
-        served = serve_server(handler, (input, output)) => served,
+        served = serve_server(handler, transport) => served,
         () = stop.cancelled() => return Ok(()),
     };
     let running = match served {
         Ok(running) => running,
-        // A peer that leaves without a word has nothing to be told.
+        // The peer has closed its side before the first message.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(McpError(error.to_string())),
     };
@@ -192,5 +248,8 @@ pub(crate) async fn serve(
             let _ = waiting.await;
         }
     }
+    // The library has cancelled the calls that were open; their tasks are canceled before the engine stops.
+    calls.close();
+    let _ = tokio::time::timeout(CALLS_LIMIT, calls.wait()).await;
     Ok(())
 }

@@ -46,6 +46,15 @@ pub(super) struct Tool {
     pub(super) output_schema: Option<Json>,
 }
 
+impl Tool {
+    /// The bytes of its texts and schemas.
+    pub(super) fn size(&self) -> usize {
+        let schemas = [Some(&self.input_schema), self.output_schema.as_ref()].into_iter().flatten();
+        let texts = [&self.name, &self.title, &self.description].into_iter().map(String::len);
+        schemas.map(|schema| schema.as_str().len()).chain(texts).sum()
+    }
+}
+
 /// What a tool stands for.
 pub(super) struct Target {
     pub(super) agent: String,

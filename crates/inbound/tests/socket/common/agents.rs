@@ -1,6 +1,9 @@
 //! Agents for single tests.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use engine::{Agent, AgentInfo, AgentResult, DynAgent, Outcome, RegisteredAgent, Turn, agent_fn};
 use protocol::{Content, Json, Part, model::AgentSkill};
@@ -28,6 +31,15 @@ fn registered(name: &str, agent: impl Agent) -> RegisteredAgent {
         output_modes: vec!["text/plain".into()],
     };
     RegisteredAgent::new(info, DynAgent::new(agent))
+}
+
+/// An agent that is an async function.
+pub(crate) fn of_turn<F, T>(name: &str, run: F) -> RegisteredAgent
+where
+    F: Fn(Turn) -> T + Send + Sync + 'static,
+    T: Future<Output = Outcome> + Send + 'static,
+{
+    registered(name, agent_fn(run))
 }
 
 /// Panics.
@@ -101,6 +113,10 @@ pub(crate) fn skilled(skills: &[&str]) -> RegisteredAgent {
         match turn.text().as_str() {
             "nothing" => Outcome::done(),
             "file" => Outcome::artifact("a", file("a \u{fc}.bin")),
+            "document" => {
+                let document = Part { media_type: None, ..file("a.bin") };
+                Outcome::artifact("a", document)
+            }
             "url" => Outcome::artifact("a", Part::new(Content::Url("http://example.test/x".into()))),
             "markdown" => {
                 Outcome::artifact("a", Part { media_type: Some("text/markdown".into()), ..Part::text("# x") })
@@ -133,4 +149,18 @@ pub(crate) fn asks_for_a_form() -> RegisteredAgent {
         turn.record().save(&true).then(Outcome::ask(question))
     }
     registered("form", agent_fn(run))
+}
+
+/// Responds with the principal and the end user of its caller; its runs are counted.
+pub(crate) fn who_calls() -> (RegisteredAgent, Arc<AtomicUsize>) {
+    struct WhoCalls(Arc<AtomicUsize>);
+    impl Agent for WhoCalls {
+        async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let caller = turn.scope.parts();
+            Ok(Outcome::message(format!("<{}|{}>", caller.principal, caller.end_user)))
+        }
+    }
+    let runs = Arc::new(AtomicUsize::new(0));
+    (registered("who", WhoCalls(Arc::clone(&runs))), runs)
 }

@@ -1,6 +1,6 @@
 //! Addressing an agent: by the tenant in the request, or by metadata.
 
-use a2ad_inbound::{AgentSettings, ExtendedCard};
+use a2ad_inbound::{AgentSettings, AuthMethods, ExtendedCard};
 use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
 
 use super::{BOTH, send, task, user_message};
@@ -51,7 +51,7 @@ async fn access_is_checked_before_the_request_is_decoded() {
     setup
         .options
         .agents
-        .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+        .insert("approver".into(), AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });
     setup
         .options
         .agents

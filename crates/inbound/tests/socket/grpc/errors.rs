@@ -1,6 +1,6 @@
 //! Errors: a status, a message that the details repeat, and machine-readable details.
 
-use a2ad_inbound::{AcceptedVersions, AgentSettings};
+use a2ad_inbound::{AcceptedVersions, AgentSettings, AuthMethods};
 use protocol::{Error, ErrorKind, ErrorTable, GetTask, Message, Operation, Role, SendMessage, grpc::Service};
 
 use super::{BOTH, send, send_streaming};
@@ -133,7 +133,7 @@ async fn long_error_message_fits_into_the_response_head() {
 
 #[tokio::test]
 async fn missing_credential_error_names_the_challenge() {
-    let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
+    let closed = AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() };
     let server = Setup::with(|options| options.agents = [("echo".into(), closed)].into()).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {

@@ -59,6 +59,46 @@ async fn result_of_a_task_is_the_result_of_a_call() {
     }
 }
 
+#[tokio::test]
+async fn files_are_content_of_results() {
+    let server = Setup { agents: vec![agents::skilled(&["forms"])], ..Setup::default() }.open().await;
+    for client in [
+        Client::newest(&server, "/a2a/skilled/mcp"),
+        Client::with_session(&server, "/a2a/skilled/mcp", json!({})).await,
+    ] {
+        let content =
+            async |form: &str| client.call("forms", json!({"message": form})).await["content"].clone();
+        // The bytes 0, a and line feed.
+        let image = json!([{"type": "image", "data": "AGEK", "mimeType": "image/x-test"}]);
+        assert_eq!(content("file").await, image);
+        let document = content("document").await;
+        assert_eq!(document[0]["type"], "resource");
+        let resource = &document[0]["resource"];
+        assert_eq!(
+            (&resource["blob"], &resource["mimeType"]),
+            (&json!("AGEK"), &json!("application/octet-stream"))
+        );
+        assert!(resource["uri"].as_str().unwrap().ends_with("/a.bin"), "{resource}");
+        let link = content("url").await;
+        assert_eq!(
+            (&link[0]["type"], &link[0]["uri"]),
+            (&json!("resource_link"), &json!("http://example.test/x"))
+        );
+    }
+}
+
+/// Tools have no files among their arguments, so clients send them as base64.
+#[tokio::test]
+async fn file_in_the_arguments_arrives_whole() {
+    let server = Server::open().await;
+    let file = "AGEK+/==".repeat(128 << 10);
+    for client in [Client::newest(&server, "/mcp"), Client::with_session(&server, "/mcp", json!({})).await] {
+        let result = client.call("echo", json!({"name": "a.bin", "content": file})).await;
+        assert!(result["structuredContent"] == json!({"name": "a.bin", "content": file}));
+    }
+    server.released().await;
+}
+
 /// The library's tree of numbers would lose digits.
 #[tokio::test]
 async fn numbers_arrive_as_they_were_sent() {
@@ -182,12 +222,32 @@ async fn call_lasts_as_long_as_its_task() {
 async fn bad_requests_get_clear_errors() {
     let server = Setup::with(|options| options.max_body_bytes = 1_000).open().await;
     let client = Client::with_session(&server, "/mcp", json!({})).await;
-    for (body, code) in [("{", -32700), ("[]", -32600)] {
+    let call =
+        |params: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
+    for (body, status, code, id, shown) in [
+        ("{".to_owned(), 400, -32700, json!(null), "not JSON"),
+        ("[]".to_owned(), 400, -32600, json!(null), "batches"),
+        (r#"{"jsonrpc":"2.0"}"#.to_owned(), 400, -32600, json!(null), "method"),
+        (r#"{"id":"a","method":"ping"}"#.to_owned(), 400, -32600, json!("a"), "jsonrpc"),
+        // The library reads ids of 64 bits only.
+        (
+            r#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"ping"}"#.to_owned(),
+            400,
+            -32600,
+            json!(1e20),
+            "MCP",
+        ),
+        (call("[]"), 400, -32600, json!(7), "params"),
+        (call("{}"), 200, -32602, json!(7), "name"),
+        (call(r#"{"name":"echo","arguments":[1]}"#), 200, -32602, json!(7), "arguments"),
+    ] {
         let mut answer = client.send("POST", &[], body.as_bytes()).await;
-        assert_eq!(answer.status, 400, "{body}");
-        assert_eq!(answer.response().await["error"]["code"], code, "{body}");
+        assert_eq!(answer.status, status, "{body}");
+        assert_eq!(answer.headers.get("content-type"), Some("application/json"), "{body}");
+        let error = answer.response().await;
+        assert_eq!((&error["error"]["code"], &error["id"]), (&json!(code), &id), "{body}: {error}");
+        assert!(error["error"].to_string().contains(shown), "{body}: {error}");
     }
-    assert_eq!(client.send("POST", &[], br#"{"jsonrpc":"2.0"}"#).await.status, 415);
     // A tree of many small values takes far more memory than their text.
     let wide = Setup::default().open().await;
     let many =
@@ -209,4 +269,42 @@ async fn bad_requests_get_clear_errors() {
     assert!(text(&result).contains("params.arguments") && result["isError"] == true, "{result}");
     let answer = client.send("PUT", &[], b"").await;
     assert_eq!((answer.status, answer.headers.get("allow")), (405, Some("GET, POST, DELETE")));
+}
+
+/// The library's own answers are plain texts.
+#[tokio::test]
+async fn unsuitable_headers_get_clear_errors() {
+    let server = Server::open().await;
+    let ping = br#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#;
+    const JSON: (&str, &str) = ("content-type", "application/json");
+    let (accept, version) = (super::ACCEPT, ("mcp-protocol-version", "1999-01-01"));
+    for (method, headers, status, shown) in [
+        ("POST", vec![accept], 415, "Content-Type is missing"),
+        ("POST", vec![accept, ("content-type", "text/plain")], 415, "\\\"text/plain\\\""),
+        ("POST", vec![JSON, ("accept", "application/json")], 406, "text/event-stream"),
+        ("GET", vec![("accept", "application/json")], 406, "text/event-stream"),
+        ("POST", vec![JSON, accept], 400, "Session ID"),
+        ("POST", vec![JSON, accept, version], 400, "1999-01-01"),
+        ("GET", vec![accept], 400, "Session ID"),
+        ("POST", vec![JSON, accept, ("mcp-session-id", "none")], 404, "initialize"),
+        ("GET", vec![accept, ("mcp-session-id", "none")], 404, "initialize"),
+    ] {
+        let body: &[u8] = if method == "POST" { ping } else { b"" };
+        let answer = http1::request(server.address, method, "/mcp", &headers, body).await.unwrap();
+        let error = answer.json().unwrap();
+        assert_eq!(
+            (answer.status, &error["jsonrpc"]),
+            (status, &json!("2.0")),
+            "{method} {headers:?} {error}"
+        );
+        assert!(error["error"].to_string().contains(shown), "{method} {headers:?}: {error}");
+    }
+    // HTTP compares media types without case, and a client that accepts everything accepts both.
+    let headers = [("content-type", "Application/JSON; charset=utf-8"), ("accept", "*/*")];
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let mut connection = http1::Connection::open(server.address).await.unwrap();
+    connection.send("POST", "/mcp", &headers, initialize.to_string().as_bytes()).await.unwrap();
+    assert_eq!(with_timeout(connection.head()).await.unwrap().status, 200);
 }

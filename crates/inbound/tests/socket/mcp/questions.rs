@@ -1,11 +1,14 @@
 //! Questions of agents, as each kind of client can be asked.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::{Client, task, text};
 use crate::common::{
     Server, Setup, agents,
     generation::{Client as A2aClient, Generation},
+    hold_time,
 };
 
 const PATH: &str = "/a2a/approver/mcp";
@@ -91,4 +94,77 @@ async fn client_that_cannot_be_asked_reads_the_question() {
         assert!(asked["isError"] == true && text(&asked).contains("Please authenticate"), "{asked}");
         assert!(text(&asked).contains("never in the arguments"), "{asked}");
     }
+}
+
+/// The call ends, and the task waits for an answer over A2A.
+#[tokio::test(start_paused = true)]
+async fn question_has_a_time_limit() {
+    let _time = hold_time();
+    let server = Server::open().await;
+    let client = Client::with_session(&server, PATH, json!({"elicitation": {}})).await;
+    let mut notices = client.send("GET", &[], b"").await;
+    let call = json!({"name": "approver", "arguments": {"message": "jump"}});
+    let mut open = client.start(3, "tools/call", call).await;
+    let question = open.next().await.unwrap();
+    assert_eq!(question["method"], "elicitation/create");
+    let (mut result, mut seconds) = (None, 0);
+    while result.is_none() {
+        tokio::select! {
+            biased;
+            message = open.connection.event() => {
+                let event = message.unwrap().expect("there is a result");
+                result = serde_json::from_str::<serde_json::Value>(&event.data).ok();
+            }
+            () = tokio::time::advance(Duration::from_secs(10)) => seconds += 10,
+        }
+        assert!(seconds < 700, "the call is still open");
+    }
+    assert!(seconds >= 590, "it has ended after {seconds} s");
+    let withdrawn = notices.next().await.unwrap();
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    let result = &result.unwrap()["result"];
+    assert_eq!(result["isError"], true);
+    let id = task(result);
+    assert!(text(result).contains("600 s") && text(result).contains(&id), "{result}");
+    let a2a = A2aClient { server: &server, path: "/a2a/approver", generation: Generation::V1 };
+    assert_eq!(a2a.get(&id).await.status.state, protocol::TaskState::InputRequired);
+}
+
+/// The task waits for an answer after the restart.
+#[tokio::test]
+async fn shutdown_ends_a_call_that_waits_for_an_answer() {
+    let server = Server::open().await;
+    let client = Client::with_session(&server, PATH, json!({"elicitation": {}})).await;
+    let call = json!({"name": "approver", "arguments": {"message": "jump"}});
+    let mut open = client.start(3, "tools/call", call).await;
+    assert_eq!(open.next().await.unwrap()["method"], "elicitation/create");
+    server.ready.set_not_ready();
+    server.engine.drain(Duration::ZERO).await;
+    server.ready.close();
+    let result = open.response().await["result"].clone();
+    assert!(result["isError"] == true && text(&result).contains("shutting down"), "{result}");
+    let a2a = A2aClient { server: &server, path: "/a2a/approver", generation: Generation::V1 };
+    let shown = text(&result);
+    let id = shown.split_once("task ").and_then(|(_, rest)| rest.split_whitespace().next()).unwrap();
+    assert_eq!(a2a.get(id).await.status.state, protocol::TaskState::InputRequired);
+}
+
+#[tokio::test]
+async fn waiting_call_reserves_little_memory() {
+    let server = Server::open().await;
+    let client = Client::with_session(&server, PATH, json!({"elicitation": {}})).await;
+    // The approver repeats the message in its question.
+    let large = "x".repeat(100 << 10);
+    let call = json!({"name": "approver", "arguments": {"message": large}});
+    let mut open = client.start(3, "tools/call", call).await;
+    let question = open.next().await.unwrap();
+    let used = server.engine.memory().used();
+    assert!((1..150 << 10).contains(&used), "{used} bytes are reserved");
+    let answer = json!({"action": "accept", "content": {"answer": "approve"}});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+    assert_eq!(client.post(&[], &answer).await.status, 202);
+    assert_eq!(open.response().await["result"]["isError"], false);
+    drop(open);
+    server.released().await;
 }

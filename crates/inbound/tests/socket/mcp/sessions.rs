@@ -60,23 +60,56 @@ async fn request(
     (status, session, String::from_utf8(body.to_vec()).unwrap())
 }
 
-#[tokio::test]
-async fn session_of_another_caller_is_unknown() {
-    let server = Server::open().await;
+fn application(server: &Server) -> axum::Router {
     let service = HttpService::new(server.engine.clone(), ServerOptions::default(), Ready::default());
-    let router = service.router().layer(axum::middleware::from_fn(async |mut req: Request, next: Next| {
+    service.router().layer(axum::middleware::from_fn(async |mut req: Request, next: Next| {
         let caller = req.headers()["x-caller"].to_str().unwrap().to_owned();
         req.extensions_mut().insert(Caller::new(caller));
         next.run(req).await
-    }));
+    }))
+}
+
+/// Begins a session; returns its id.
+async fn begin(router: &axum::Router, caller: &str) -> String {
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }});
-    let (status, session, _) = request(&router, "alice", None, "POST", &initialize).await;
-    let session = session.as_deref();
-    assert!(status == 200 && session.is_some());
+    let (status, session, body) = request(router, caller, None, "POST", &initialize).await;
+    assert_eq!(status, 200, "{body}");
+    let session = session.unwrap();
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    assert_eq!(request(&router, "alice", session, "POST", &initialized).await.0, 202);
+    assert_eq!(request(router, caller, Some(&session), "POST", &initialized).await.0, 202);
+    session
+}
+
+#[tokio::test]
+async fn session_over_the_limit_ends_the_idlest_of_who_has_most() {
+    let server = Server::open().await;
+    let router = application(&server);
+    let alice = begin(&router, "alice").await;
+    let mut bob = Vec::new();
+    for _ in 0..1_023 {
+        bob.push(begin(&router, "bob").await);
+    }
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let uses =
+        async |caller: &str, session: &str| request(&router, caller, Some(session), "POST", &list).await.0;
+    // The first one is used, so the second one is idle for longest.
+    assert_eq!(uses("bob", &bob[0]).await, 200);
+    let carol = begin(&router, "carol").await;
+    assert_eq!(uses("bob", &bob[1]).await, 404);
+    for (caller, session) in [("alice", &alice), ("bob", &bob[0]), ("bob", &bob[2]), ("carol", &carol)] {
+        assert_eq!(uses(caller, session).await, 200, "{caller}");
+    }
+}
+
+#[tokio::test]
+async fn session_of_another_caller_is_unknown() {
+    let server = Server::open().await;
+    let router = application(&server);
+    let session = begin(&router, "alice").await;
+    let session = Some(session.as_str());
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let unknown = Some("00000000-0000-4000-8000-000000000000");
     for (method, body) in

@@ -1,6 +1,6 @@
 //! Which tools and resources there are.
 
-use a2ad_inbound::AgentSettings;
+use a2ad_inbound::{AgentSettings, AuthMethods};
 use engine::SkillSchemas;
 use protocol::Json;
 use serde_json::{Value, json};
@@ -61,7 +61,9 @@ async fn skills_and_agents_that_a_caller_may_not_use_do_not_exist() {
         let extended_skills = ["approver-auth".to_owned()].into();
         let hidden = AgentSettings { extended_skills, ..AgentSettings::default() };
         options.agents.insert("approver".into(), hidden);
-        options.agents.insert("demo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+        options
+            .agents
+            .insert("demo".into(), AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });
         options
             .agents
             .insert("currency".into(), AgentSettings { enabled: false, ..AgentSettings::default() });

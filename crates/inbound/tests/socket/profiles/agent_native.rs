@@ -1,6 +1,6 @@
 //! agent-native: 0.3, with parts that also have the draft's type tag.
 
-use a2ad_inbound::{AgentSettings, Profile};
+use a2ad_inbound::{AgentSettings, AuthMethods, Profile};
 
 use super::{call, error, result, server_with, server_with_profile};
 use crate::common::{NOW, Server, Setup, mask, member, request};
@@ -99,9 +99,11 @@ async fn streaming_methods_are_not_found_if_disabled() {
 
 #[tokio::test]
 async fn missing_credential_has_the_legacy_code() {
-    let server =
-        server_with(&Profile::agent_native(), |settings| AgentSettings { anonymous: false, ..settings })
-            .await;
+    let server = server_with(&Profile::agent_native(), |settings| AgentSettings {
+        auth: AuthMethods::NONE,
+        ..settings
+    })
+    .await;
     let refused = call(&server, "echo", "message/send", &send_params("hi", "")).await;
     assert_eq!(refused.status, 401);
     assert!(refused.header("www-authenticate").is_some());
@@ -111,7 +113,7 @@ async fn missing_credential_has_the_legacy_code() {
     setup
         .options
         .agents
-        .insert("echo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+        .insert("echo".into(), AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });
     let server = setup.open().await;
     for (path, code) in [(PATH, -32001), ("/", -32010), ("/_a2a/", -32010), ("/a2a/rpc", -32010)] {
         let refused = server.post(path, &request("message/send", &send_params("hi", ""))).await;

@@ -1,6 +1,6 @@
 //! Pinkfish: one synchronous method that replies with messages; contexts instead of tasks.
 
-use a2ad_inbound::{AgentSettings, Profile};
+use a2ad_inbound::{AgentSettings, AuthMethods, Profile};
 use protocol::model::{ApiKeyLocation, SecurityScheme};
 
 use super::{call, error, result, server_with, server_with_profile};
@@ -198,7 +198,7 @@ async fn protocol_errors_are_200_missing_credentials_403_and_unknown_agents_404(
         name: "X-Api-Key".into(),
     };
     let closed = server_with(&Profile::pinkfish(), |settings| AgentSettings {
-        anonymous: false,
+        auth: AuthMethods::NONE,
         security: vec![("ApiKey".into(), key.clone())],
         ..settings
     })
@@ -228,7 +228,7 @@ async fn card_lists_the_endpoint_and_the_api_key() {
     let mut setup = Setup::with(|options| options.default_agent = "demo".into());
     let settings = AgentSettings {
         profile: Profile::pinkfish(),
-        anonymous: false,
+        auth: AuthMethods::NONE,
         security: vec![("ApiKey".into(), key)],
         ..AgentSettings::default()
     };

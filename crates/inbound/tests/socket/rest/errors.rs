@@ -1,6 +1,6 @@
 //! Errors: status, form of the generation, and the invalid field.
 
-use a2ad_inbound::AgentSettings;
+use a2ad_inbound::{AgentSettings, AuthMethods};
 use protocol::ErrorTable;
 
 use super::{INVALID, NO_PUSH, NOT_FOUND, RestVersion, UNSUPPORTED};
@@ -171,7 +171,7 @@ async fn unknown_agent_is_rejected() {
             .insert("currency".into(), AgentSettings { enabled: false, ..AgentSettings::default() });
         options
             .agents
-            .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+            .insert("approver".into(), AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });
     });
     let server = server.open().await;
     for version in RestVersion::BOTH {

@@ -69,8 +69,12 @@ fn failed(server: &str, error: CallError) -> Reply {
 
 /// The server requires credentials; `kept` is how the call goes on afterwards.
 pub(super) fn credentials_for(server: &str, challenge: &str, kept: &State) -> Reply {
+    let scheme = challenge.split_ascii_whitespace().next().unwrap_or("Bearer");
     let mut writer = Writer::new();
-    writer.object(|out| out.text("challenge", challenge));
+    writer.object(|out| {
+        out.texts("schemes", &[scheme]);
+        out.text("challenge", challenge);
+    });
     let text = format!("the MCP server {server} requires credentials; send a message when it accepts them");
     credentials(vec![Part::text(text), Part::data(written(writer))], kept)
 }

@@ -108,7 +108,9 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Sty
     writer.object(|writer| {
         writer.text("state", enums::state(wire_state(status.state), style));
         if let Some(message) = &status.message {
-            message::encode(writer.key("message"), message, style);
+            // Which credentials are required is data in every profile.
+            let data_as_text = style.data_as_text && status.state != TaskState::AuthRequired;
+            message::encode(writer.key("message"), message, Style { data_as_text, ..style });
         }
         if let Some(timestamp) = status.timestamp {
             writer.text("timestamp", &timestamp.to_string());

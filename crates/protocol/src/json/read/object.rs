@@ -177,6 +177,12 @@ impl<'a> Object<'a, '_> {
         Violation::new(self.path, format_args!("expected {what}"))
     }
 
+    /// A name that is none of these, if there is one.
+    pub fn unknown(&self, known: &[&str]) -> Option<&str> {
+        let is_known = |name: &str| known.iter().any(|camel| same_name(name, camel));
+        self.fields.iter().map(|(name, _)| name.as_ref()).find(|name| !is_known(name))
+    }
+
     /// A repeated name, if there is one.
     pub fn repeated(&self) -> Option<&str> {
         let mut names: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_ref()).collect();

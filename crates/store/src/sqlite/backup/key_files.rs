@@ -8,17 +8,14 @@ use std::{
 };
 
 use super::{CopyError, Unfinished, rename, sync};
-use crate::sqlite::file_lock::FILE_MODE;
-
-/// Permissions of the directory.
-const MODE: u32 = 0o700;
+use crate::sqlite::{file_lock::FILE_MODE, key_folder::FOLDER_MODE};
 
 /// Copies the directory, if there is one; returns how many files it has.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
     if !from.is_dir() {
         return Ok(0);
     }
-    let unfinished = Unfinished::directory(to, MODE)?;
+    let unfinished = Unfinished::directory(to, FOLDER_MODE)?;
     let mut files = 0;
     for entry in fs::read_dir(from).map_err(CopyError::file(from))? {
         let entry = entry.map_err(CopyError::file(from))?;

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, header, request::Parts};
 use protocol::{
-    Error, ErrorKind, Json, Part, SendMessage, TaskId, Violation,
+    Error, ErrorKind, Json, SendMessage,
     error::excerpt,
     json::{
         Raw,
@@ -16,31 +16,30 @@ use protocol::{
     },
 };
 use rmcp::{
-    ErrorData, Peer, RoleServer, ServerHandler,
+    ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ErrorCode, Implementation,
-        JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceTemplate,
-        ServerCapabilities, ServerConfig, ServerRequest, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, ResourceTemplate, ServerCapabilities, ServerConfig,
+        SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::{sync::watch, task::JoinSet};
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::{
     HttpRequest,
     convert::{self, invalid_params},
-    question::{self, Answer, Question},
+    lines::RequestText,
+    question::{self, Answer},
+    tool_call,
 };
 use crate::{
     bindings::{
         mcp::{
-            NAME,
-            call::{self, Ended, Outcome, Progress},
-            cards,
-            tools::{self, Offer, Output},
+            NAME, cards,
+            tools::{self, Offer},
         },
         skill_call::{self, Input},
     },
@@ -49,9 +48,6 @@ use crate::{
     host::Listener,
     server_state::ServerState,
 };
-
-/// The most questions that one call asks of a client that answers while it is open.
-const MAX_QUESTIONS: usize = 32;
 
 /// The caller of a connection over byte streams: whoever started the process.
 const LOCAL_CALLER: &str = "local";
@@ -72,13 +68,20 @@ pub(super) enum Source {
 pub(super) struct SkillServer {
     source: Source,
     changes: watch::Receiver<()>,
-    /// Tells the client about changes; ends with this.
+    /// Notifies the client of changes; ends with this.
     notifier: Mutex<JoinSet<()>>,
+    /// The calls that have not ended.
+    calls: TaskTracker,
 }
 
 impl SkillServer {
     pub(super) fn new(source: Source, changes: watch::Receiver<()>) -> Self {
-        Self { source, changes, notifier: Mutex::default() }
+        Self { source, changes, notifier: Mutex::default(), calls: TaskTracker::new() }
+    }
+
+    /// The calls that have not ended.
+    pub(super) fn calls(&self) -> TaskTracker {
+        self.calls.clone()
     }
 
     fn offer(&self) -> Offer {
@@ -88,14 +91,14 @@ impl SkillServer {
         }
     }
 
-    /// The exchange of a request, and its body if there is one.
-    fn exchange(&self, context: &RequestContext<RoleServer>) -> Result<(Exchange, Option<Bytes>), ErrorData> {
+    /// The exchange of a request, and the text of its message. The arguments of a call are read from that: the tree of
+    /// the library loses digits of numbers.
+    fn exchange(&self, context: &RequestContext<RoleServer>) -> Result<(Exchange, Bytes), ErrorData> {
         match &self.source {
             Source::Http => {
                 let request = context.extensions.get::<Parts>().and_then(|head| head.extensions.get());
                 let request: &HttpRequest = request.ok_or_else(without_exchange)?;
-                let (exchange, body) = request.take().ok_or_else(without_exchange)?;
-                Ok((exchange, Some(body)))
+                request.take().ok_or_else(without_exchange)
             }
             Source::Local { server, host } => {
                 let mut request = http::Request::new(());
@@ -104,7 +107,12 @@ impl SkillServer {
                 request.headers_mut().insert(header::HOST, host.clone());
                 request.extensions_mut().insert(Caller::new(LOCAL_CALLER));
                 let (head, ()) = request.into_parts();
-                Ok((Exchange::begin(Arc::clone(server), Listener::Application, None, head), None))
+                let exchange = Exchange::begin(Arc::clone(server), Listener::Application, None, head);
+                let text: Option<&RequestText> = context.extensions.get();
+                let text = text.and_then(RequestText::take).ok_or_else(without_exchange)?;
+                let reserved = exchange.memory.reserve_body(text.len() as u64);
+                reserved.map_err(|error| ErrorData::internal_error(error.message, None))?;
+                Ok((exchange, text))
             }
         }
     }
@@ -114,97 +122,38 @@ impl SkillServer {
         &self,
         exchange: &mut Exchange,
         request: CallToolRequestParams,
-        body: Option<Bytes>,
+        text: Bytes,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(target) = tools::find(exchange, self.offer(), &request.name) else {
-            let text = format!("unknown tool {:?}", excerpt(&request.name));
+        // The arguments in it are not kept while the agent works, and neither is the text.
+        let CallToolRequestParams { name, request_state, input_responses, .. } = request;
+        let Some(target) = tools::find(exchange, self.offer(), &name) else {
+            let text = format!("unknown tool {:?}", excerpt(&name));
             exchange.log_entry.set_error(&Error::new(ErrorKind::InvalidParams, text.clone()));
             return Err(invalid_params(text));
         };
         if self.offer() == Offer::AllAgents {
             exchange.address(&target.agent);
         }
-        if let Some(state) = &request.request_state {
-            return match question::repeated(state, request.input_responses)? {
-                (_, Answer::Accepted(message)) => self.call(exchange, *message, target.output, context).await,
-                (task, Answer::Rejected) => Ok(reject(exchange, &task).await.into()),
+        if let Some(state) = &request_state {
+            drop(text);
+            return match question::repeated(state, input_responses)? {
+                (_, Answer::Accepted(message)) => tool_call::call(exchange, *message, &target, context).await,
+                (task, Answer::Rejected) => Ok(tool_call::reject(exchange, &task).await.into()),
             };
         }
-        // The body is not kept while the agent works.
-        let arguments = match body {
-            Some(body) => arguments_in(&body),
-            None => written(request.arguments.as_ref()),
-        };
+        let arguments = arguments_in(&text);
+        drop(text);
         match arguments {
             Ok(arguments) => {
                 let message = message(target.skill.as_deref(), target.input(arguments));
-                self.call(exchange, message, target.output, context).await
+                tool_call::call(exchange, message, &target, context).await
             }
             Err(error) => {
                 exchange.log_entry.set_error(&error);
                 Ok(convert::refused(&error).into())
             }
         }
-    }
-
-    /// Sends a message to the agent. Questions are asked as the client can be asked.
-    async fn call(
-        &self,
-        exchange: &mut Exchange,
-        request: SendMessage,
-        output: Output,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let mut progress = ProgressSender::new(context);
-        let (mut request, mut asked) = (request, None);
-        for _ in 0..MAX_QUESTIONS {
-            let ended = call::send(exchange, request, &context.ct, &mut progress).await;
-            let Ended { task, outcome } = match ended {
-                Ok(ended) => ended,
-                Err(error) => return Ok(convert::refused(&error).into()),
-            };
-            let parts = match outcome {
-                Outcome::Done(parts) => return Ok(convert::done(task.as_ref(), &parts, output).into()),
-                Outcome::Failed(parts) => return Ok(convert::failed(task.as_ref(), &parts).into()),
-                Outcome::AsksForCredentials(parts) => {
-                    let shown = question::for_credentials(task.as_ref(), &parts);
-                    return Ok(convert::failed(task.as_ref(), &shown).into());
-                }
-                Outcome::Asks(parts) => parts,
-            };
-            let capabilities = context.client_capabilities();
-            let task = match task {
-                Some(task) if question::can_answer(capabilities.as_ref()) => task,
-                task => {
-                    let shown = question::without_form(task.as_ref(), &parts);
-                    return Ok(convert::failed(task.as_ref(), &shown).into());
-                }
-            };
-            let question = Question::new(task, &parts);
-            if sends_again(context) {
-                return Ok(question.input_required().into());
-            }
-            asked = Some(question.task().clone());
-            let answer = match ask(context, &question).await {
-                Err(problem) => {
-                    let text = format!("the answer cannot be used: {}", problem.message);
-                    let shown = question::without_form(asked.as_ref(), &[Part::text(text)]);
-                    return Ok(convert::failed(asked.as_ref(), &shown).into());
-                }
-                Ok(answer) => answer,
-            };
-            request = match answer {
-                Some(Answer::Accepted(request)) => *request,
-                Some(Answer::Rejected) => return Ok(reject(exchange, question.task()).await.into()),
-                None => {
-                    call::cancel(exchange, question.task().clone()).await;
-                    return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "the call was cancelled", None));
-                }
-            };
-        }
-        let shown = question::without_form(asked.as_ref(), &[Part::text("It asks again and again.")]);
-        Ok(convert::failed(asked.as_ref(), &shown).into())
     }
 }
 
@@ -236,7 +185,9 @@ impl ServerHandler for SkillServer {
             return Err(invalid_params(text));
         };
         let (tools, next) = tools::page(&exchange, self.offer(), from);
+        let reserved = reserve_result(&exchange, tools.iter().map(tools::Tool::size).sum());
         finish(exchange, "tools/list");
+        reserved?;
         let mut result = ListToolsResult::with_all_items(tools.into_iter().map(convert::tool).collect());
         result.next_cursor = next.map(|next| next.to_string());
         Ok(result)
@@ -247,8 +198,9 @@ impl ServerHandler for SkillServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (mut exchange, body) = self.exchange(&context)?;
-        let result = self.call_or_answer(&mut exchange, request, body, &context).await;
+        let (mut exchange, text) = self.exchange(&context)?;
+        let call = self.call_or_answer(&mut exchange, request, text, &context);
+        let result = self.calls.track_future(call).await;
         finish(exchange, "tools/call");
         result
     }
@@ -282,7 +234,9 @@ impl ServerHandler for SkillServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let (exchange, _) = self.exchange(&context)?;
         let card = cards::read(&exchange, &request.uri);
+        let reserved = reserve_result(&exchange, card.as_ref().map_or(0, String::len));
         finish(exchange, "resources/read");
+        reserved?;
         let card = card.ok_or_else(|| {
             let text = format!("there is no such resource; cards are at {}", cards::TEMPLATE);
             ErrorData::resource_not_found(text, None)
@@ -339,68 +293,6 @@ impl ServerHandler for SkillServer {
 const INSTRUCTIONS: &str = "The tools are skills of A2A agents; a call is a task of the agent. The resources are the \
                             agents' cards.";
 
-const REJECTED: &str = "the question of the agent was not answered, so its task was canceled";
-
-/// Sends the progress messages of an agent to a client that has asked for them.
-struct ProgressSender {
-    to: Option<(Peer<RoleServer>, ProgressToken)>,
-    cancellation: CancellationToken,
-    count: u32,
-}
-
-impl ProgressSender {
-    fn new(context: &RequestContext<RoleServer>) -> Self {
-        let token = context.meta.get_progress_token();
-        let to = token.map(|token| (context.peer.clone(), token));
-        Self { to, cancellation: context.ct.clone(), count: 0 }
-    }
-}
-
-impl Progress for ProgressSender {
-    async fn working(&mut self, text: String) {
-        let Some((peer, token)) = &self.to else { return };
-        self.count += 1;
-        let mut notice = ProgressNotificationParam::new(token.clone(), f64::from(self.count));
-        notice.message = Some(text).filter(|text| !text.is_empty());
-        tokio::select! {
-            sent = peer.notify_progress(notice) => if let Err(error) = sent {
-                tracing::debug!(%error, "progress was not sent");
-            },
-            () = self.cancellation.cancelled() => {}
-        }
-    }
-}
-
-/// Whether the client answers questions by sending its call again.
-fn sends_again(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// Asks while the call is open; `None` if the call is cancelled meanwhile.
-async fn ask(context: &RequestContext<RoleServer>, question: &Question) -> Result<Option<Answer>, ErrorData> {
-    let asking = context.peer.send_request(ServerRequest::ElicitRequest(question.request()));
-    let response = tokio::select! {
-        response = asking => response,
-        () = context.ct.cancelled() => return Ok(None),
-    };
-    match response {
-        Ok(ClientResult::ElicitResult(result)) => question.answer(result).map(Some),
-        Ok(_) => Err(invalid_params("the answer to the elicitation is not one")),
-        Err(error) => {
-            tracing::debug!(%error, "a question was not answered");
-            Ok(Some(Answer::Rejected))
-        }
-    }
-}
-
-/// The client does not answer, so the task is canceled.
-async fn reject(exchange: &mut Exchange, task: &TaskId) -> CallToolResult {
-    call::cancel(exchange, task.clone()).await;
-    convert::failed(Some(task), &[Part::text(REJECTED)])
-}
-
 fn message(skill: Option<&str>, input: Input) -> SendMessage {
     match skill {
         Some(skill) => skill_call::send(skill, input),
@@ -421,14 +313,6 @@ fn arguments_in(body: &[u8]) -> Result<Json, Error> {
     Ok(arguments.unwrap_or_else(empty))
 }
 
-fn written(arguments: Option<&JsonObject>) -> Result<Json, Error> {
-    let Some(arguments) = arguments else { return Ok(empty()) };
-    let text = serde_json::to_string(arguments).unwrap_or_default();
-    Json::parse(&text).map_err(|problem| {
-        Error::invalid_params(Violation::new("params.arguments", format!("expected {problem}")))
-    })
-}
-
 fn empty() -> Json {
     Json::parse("{}").expect("this is JSON")
 }
@@ -436,6 +320,12 @@ fn empty() -> Json {
 fn finish(mut exchange: Exchange, method: &'static str) {
     exchange.log_entry.set_method(method);
     exchange.log_entry.finish_without_dialect(NAME);
+}
+
+/// Reserves memory for a result with texts of this size until the response is sent: as they are, and as the library
+/// encodes them.
+fn reserve_result(exchange: &Exchange, bytes: usize) -> Result<(), ErrorData> {
+    exchange.memory.cover(2 * bytes as u64).map_err(|error| ErrorData::internal_error(error.message, None))
 }
 
 fn without_exchange() -> ErrorData {

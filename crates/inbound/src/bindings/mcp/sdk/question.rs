@@ -39,6 +39,7 @@ pub(super) struct Question {
     task: TaskId,
     form: AnswerForm,
     request: ElicitRequestParams,
+    size: u64,
 }
 
 /// Whether a client can show a form. An empty capability means forms.
@@ -59,7 +60,13 @@ impl Question {
             None => (AnswerForm::Text, shown(parts, text_or_data), text_form()),
         };
         let request = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
-        Self { task, form, request }
+        let size = parts.iter().filter_map(text_or_data).map(|text| text.len() as u64).sum();
+        Self { task, form, request, size }
+    }
+
+    /// The bytes of its texts and its schema, as the agent sent them.
+    pub(super) fn size(&self) -> u64 {
+        self.size
     }
 
     pub(super) fn task(&self) -> &TaskId {

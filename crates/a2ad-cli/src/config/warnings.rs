@@ -1,0 +1,91 @@
+//! What an operator should know about who may call: listeners that are refused, and warnings for the log and
+//! `a2ad check`.
+
+use a2ad::internal::is_loopback;
+use engine::EndUser;
+
+use super::{AgentAuth, AgentConfig, AuthConfig, Config, Mode};
+
+impl AgentConfig {
+    /// What the agent requires and the server cannot verify, one text each.
+    pub(crate) fn warnings(&self, auth: &AuthConfig) -> Vec<String> {
+        let listed = self.auth.list().iter().filter_map(|method| auth.missing(*method)).map(str::to_owned);
+        let end_user = match self.end_user {
+            EndUser::Required if !auth.options.can_verify_end_users() => Some(
+                "end_user is required and no token can be verified; set A2A_SECRET, auth.org_secrets or auth.issuers"
+                    .to_owned(),
+            ),
+            EndUser::Required | EndUser::Off => None,
+        };
+        listed.chain(end_user).collect()
+    }
+
+    /// Whether no call can be accepted.
+    pub(crate) fn refuses_every_call(&self, auth: &AuthConfig) -> bool {
+        let no_caller = !self.auth.list().iter().any(|method| auth.options.can_verify(*method));
+        let no_end_user = self.end_user == EndUser::Required && !auth.options.can_verify_end_users();
+        no_caller || no_end_user
+    }
+}
+
+impl Config {
+    fn served(&self) -> impl Iterator<Item = &AgentConfig> {
+        self.agents.iter().filter(|agent| agent.enabled)
+    }
+
+    /// The agents that everybody may call although nobody has decided that.
+    pub(crate) fn unprotected(&self) -> Vec<&str> {
+        let open = self.served().filter(|agent| agent.auth == AgentAuth::Open);
+        open.map(|agent| agent.id.as_str()).collect()
+    }
+
+    /// Why a server would refuse to listen on its address.
+    pub(super) fn unprotected_listener(&self) -> Option<String> {
+        let address = self.server.listen;
+        let agents = self.unprotected();
+        if is_loopback(address) || agents.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "listening on {address} would accept calls from anyone: nobody has decided who may call {}; write auth for \
+             each of them, such as auth = [\"api-key\"] or, if everybody may, auth = [\"anonymous\"]; or set A2A_SECRET or \
+             another key of [auth]; or use a loopback address such as 127.0.0.1:{}",
+            agents.join(", "),
+            address.port()
+        ))
+    }
+
+    /// Warnings about who may call, for the log of a server.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let names = |agents: Vec<&AgentConfig>| {
+            agents.into_iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let open: Vec<_> = self.served().filter(|agent| agent.settings().is_open()).collect();
+        let unconfigured: Vec<_> =
+            self.served().filter(|agent| agent.auth == AgentAuth::Unconfigured).collect();
+        let mut warnings = Vec::new();
+        if self.server.mode.mode == Mode::Dev && !open.is_empty() {
+            warnings.push(format!(
+                "calls without a credential are accepted by {}: everybody who can reach this server is the same caller and \
+                 sees the same tasks; set A2A_SECRET, another key of [auth], or auth of the agents",
+                names(open)
+            ));
+        }
+        if !unconfigured.is_empty() {
+            let reason = match self.server.mode.decided_by {
+                Some(variable) => format!("the environment variable {variable} is set"),
+                None => "server.mode is prod".to_owned(),
+            };
+            warnings.push(format!(
+                "every call of {} gets 503: this is production ({reason}) and no authentication is configured; set \
+                 A2A_SECRET, another key of [auth], or auth of the agents",
+                names(unconfigured)
+            ));
+        }
+        for agent in self.served() {
+            let of_agent = agent.warnings(&self.auth).into_iter();
+            warnings.extend(of_agent.map(|text| format!("agents.{}: {text}", agent.id)));
+        }
+        warnings
+    }
+}

@@ -1,0 +1,97 @@
+//! Changes of the configuration while the server runs: they cannot open what nobody has decided to open.
+
+use std::{fs, time::Duration};
+
+use super::{ECHO, Running, TOKEN};
+
+const BEARER: (&str, &str) = ("TOKEN", TOKEN);
+const LISTED: &str = "[agents.a]\nauth = [\"bearer\"]\n[auth]\nbearer_env = \"TOKEN\"\n";
+
+impl Running {
+    fn save(&self, config: &str) {
+        let path = self.folder.path().join("a2ad.toml");
+        let new = path.with_extension("new");
+        fs::write(&new, format!("{ECHO}{config}")).unwrap();
+        fs::rename(new, path).unwrap();
+    }
+
+    /// Saves a file and waits for this text in the log.
+    async fn save_and_wait(&self, config: &str, text: &str) {
+        let before = self.server.log().matches(text).count();
+        self.save(config);
+        let logged = async {
+            while self.server.log().matches(text).count() <= before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let logged = tokio::time::timeout(Duration::from_secs(20), logged).await;
+        assert!(logged.is_ok(), "{}", self.server.log_tail());
+    }
+}
+
+const RELOADED: &str = "the configuration was reloaded";
+const REFUSED: &str = "the configuration was not reloaded";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_that_would_open_an_agent_to_everybody_is_refused() {
+    let config = format!("{ECHO}[agents.a]\nauth = [\"api-key\"]\n");
+    let running = Running::start("0.0.0.0:0", &config, &[]).await;
+    assert_eq!(running.status("a", &[]).await, 401);
+    for worse in [
+        "[agents.a]\n",
+        "",
+        "[agents.a]\nauth = [\"api-key\"]\n[agents.b]\n[server]\ndefault_agent = \"a\"\n",
+    ] {
+        running.save_and_wait(worse, REFUSED).await;
+        assert!(
+            running.server.log().contains("would accept calls from anyone"),
+            "{}",
+            running.server.log_tail()
+        );
+        assert_eq!(running.status("a", &[]).await, 401, "{worse}");
+        assert_eq!(running.status("b", &[]).await, 404, "{worse}");
+    }
+    // Written, it is permitted.
+    running.save_and_wait("[agents.a]\nauth = [\"anonymous\"]\n", RELOADED).await;
+    assert_eq!(running.status("a", &[]).await, 200);
+    running.save_and_wait("[agents.a]\nauth = [\"api-key\"]\n", RELOADED).await;
+    assert_eq!(running.status("a", &[]).await, 401);
+}
+
+/// What agents accept by default depends on `[auth]` and `server.mode` of the start.
+#[tokio::test(flavor = "multi_thread")]
+async fn auth_and_mode_take_effect_at_a_start_only() {
+    let running = Running::start("127.0.0.1:0", &format!("{ECHO}{LISTED}"), &[BEARER]).await;
+    let bearer = format!("Bearer {TOKEN}");
+    let token = [("Authorization", bearer.as_str())];
+    for (config, keys) in [
+        // Without [auth], agents that list nothing still require what it configured.
+        ("[agents.a]\n", &["auth.bearer_env"][..]),
+        ("[agents.a]\n[server]\nmode = \"prod\"\n", &["server.mode", "auth.bearer_env"]),
+        (
+            "[agents.a]\n[auth]\naudience = \"x\"\n[[auth.issuers]]\nissuer = \"https://id.example\"\naudience = \"a\"\n",
+            &["auth.audience", "auth.issuers"],
+        ),
+    ] {
+        running.save_and_wait(config, RELOADED).await;
+        for key in keys {
+            let named = format!(r#""key":"{key}""#);
+            assert!(running.server.log().contains(&named), "{key}: {}", running.server.log_tail());
+        }
+        assert_eq!(running.status("a", &[]).await, 401, "{config}");
+        assert_eq!(running.status("a", &token).await, 200, "{config}");
+    }
+    // What is wrong is reported, also in a section that needs a start.
+    running.save_and_wait("[agents.a]\n[auth]\nbearer_env = \"NOT_SET\"\n", REFUSED).await;
+    let log = running.server.log();
+    assert!(log.contains("auth.bearer_env: the environment variable NOT_SET is not set"), "{log}");
+    // `auth` of an agent takes effect at once, with its warnings.
+    running.save_and_wait("[agents.a]\nauth = [\"jwt\"]\n[auth]\nbearer_env = \"TOKEN\"\n", RELOADED).await;
+    assert_eq!(running.status("a", &token).await, 401);
+    assert_eq!(running.server.log().matches("agents.a: jwt is listed and no secret").count(), 1);
+    running
+        .save_and_wait("[agents.a]\nauth = [\"anonymous\"]\n[auth]\nbearer_env = \"TOKEN\"\n", RELOADED)
+        .await;
+    assert_eq!(running.status("a", &[]).await, 200);
+    assert!(running.server.log().contains("calls without a credential are accepted by a:"));
+}

@@ -1,0 +1,47 @@
+//! Notices that a document has changed without reading it: by its entity tag and its date.
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use reqwest::Url;
+
+use crate::{
+    ClientOptions, Error,
+    transport::{Transport, parse_url},
+};
+
+/// A document that may change.
+pub struct WatchedDocument {
+    transport: Transport,
+    url: Url,
+    headers: HeaderMap,
+}
+
+/// What changes with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validators {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+impl WatchedDocument {
+    /// The JSON document at this URL.
+    pub fn at(url: &str, options: &ClientOptions) -> Result<Self, Error> {
+        let url = parse_url(url)?;
+        let mut headers = options.headers.clone();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        Ok(Self { transport: Transport::to(&url)?, url, headers })
+    }
+
+    /// Requests the validators; `None` if there is no such document.
+    pub async fn validators(&self) -> Result<Option<Validators>, Error> {
+        let (url, headers) = (self.url.clone(), self.headers.clone());
+        let response = self.transport.send(Method::HEAD, url, headers, Vec::new()).await?;
+        match response.status() {
+            status if status.is_success() => {
+                let value = |name| response.headers().get(name).cloned();
+                Ok(Some(Validators { etag: value(header::ETAG), modified: value(header::LAST_MODIFIED) }))
+            }
+            StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::METHOD_NOT_ALLOWED => Ok(None),
+            status => Err(Error::Status(status)),
+        }
+    }
+}

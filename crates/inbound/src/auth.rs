@@ -1,0 +1,212 @@
+//! Authentication: the credentials of a request become its [`Identity`], before its body is read.
+//!
+//! [`Credentials`] are what the head of a request presents. [`Authenticator::verify`] checks them against the static
+//! token, the API keys and the token verifier. It needs no I/O as long as everything is loaded; what has to be
+//! loaded first, such as the keys of an issuer, makes the result pending. Which agent accepts which credential is
+//! decided by [`Identity::with_agent`](crate::caller::Identity::with_agent), because some requests name their agent
+//! in the body.
+
+mod credential_check;
+mod credentials;
+mod operator;
+pub mod option_checks;
+mod options;
+pub(crate) mod schemes;
+mod task_token;
+mod tokens;
+
+use std::sync::Arc;
+
+use aws_lc_rs::{
+    constant_time,
+    digest::{SHA256, digest},
+};
+use engine::{ApiKeys, Clock};
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use protocol::{Error, ErrorKind, model::Secret};
+
+pub use credential_check::{CredentialCheck, TokenCheck};
+pub use options::{
+    ApiKeyOptions, AuthOptions, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
+    MAX_KEY_DOCUMENT_BYTES, NamedSecret,
+};
+pub use schemes::{example_headers, security_schemes};
+
+pub(crate) use credentials::presented;
+pub(crate) use operator::OperatorVerifier;
+pub(crate) use task_token::{TaskToken, TaskTokens};
+pub(crate) use tokens::Subject;
+
+use self::{
+    credentials::{Credential, Credentials},
+    tokens::{MissingKeys, TokenVerifier, Unverified},
+};
+use crate::caller::{Caller, Identity};
+
+/// Verifies the credentials of requests.
+pub(crate) struct Authenticator {
+    tokens: TokenVerifier,
+    /// The digest of the static token.
+    bearer: Option<[u8; 32]>,
+    api_keys: Arc<ApiKeys>,
+    clock: Clock,
+}
+
+/// Which credentials of a request are verified. The others are ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// That of the caller.
+    pub(crate) caller: bool,
+    /// The token of the end user.
+    pub(crate) end_user: bool,
+}
+
+/// Who has sent a request, as far as its credentials prove it.
+#[derive(Clone, Debug)]
+pub(crate) struct Verified {
+    pub(crate) caller: Identity,
+    /// On whose behalf the caller acts.
+    pub(crate) end_user: Option<Arc<str>>,
+}
+
+/// The result of verification, or its future.
+pub(crate) enum Verification {
+    Ready(Result<Verified, Error>),
+    /// Something has to be loaded first.
+    Pending(BoxFuture<'static, Result<Verified, Error>>),
+}
+
+/// Why credentials are not verified.
+enum NotVerified {
+    Refused(Error),
+    /// This has to be loaded first.
+    NotLoaded(Missing),
+}
+
+enum Missing {
+    ApiKeys,
+    IssuerKeys(MissingKeys),
+}
+
+/// How often something may have to be loaded for one request: the API keys, and the keys of two tokens with a document
+/// that names their address each.
+const MAX_LOADS: usize = 5;
+
+impl Authenticator {
+    pub(crate) fn new(options: &AuthOptions, api_keys: Arc<ApiKeys>, clock: Clock) -> Self {
+        let hash = |secret: &Secret| sha256(secret.expose());
+        Self {
+            tokens: TokenVerifier::new(options),
+            bearer: options.bearer.as_ref().map(hash),
+            api_keys,
+            clock,
+        }
+    }
+
+    /// Verifies the wanted credentials in the head of a request.
+    pub(crate) fn verify(self: &Arc<Self>, headers: &HeaderMap, wanted: Wanted) -> Verification {
+        let credentials = match Credentials::read(headers, wanted) {
+            Ok(credentials) => credentials,
+            Err(error) => return Verification::Ready(Err(error)),
+        };
+        let missing = match self.try_verify(&credentials) {
+            Ok(verified) => return Verification::Ready(Ok(verified)),
+            Err(NotVerified::Refused(error)) => return Verification::Ready(Err(error)),
+            Err(NotVerified::NotLoaded(missing)) => missing,
+        };
+        let (this, credentials) = (Arc::clone(self), credentials.into_owned());
+        Verification::Pending(Box::pin(async move { this.load_and_verify(&credentials, missing).await }))
+    }
+
+    async fn load_and_verify(
+        &self,
+        credentials: &Credentials<'_>,
+        mut missing: Missing,
+    ) -> Result<Verified, Error> {
+        for _ in 0..MAX_LOADS {
+            match missing {
+                Missing::ApiKeys => self.api_keys.load().await.map_err(|error| {
+                    tracing::warn!(%error, "the API keys cannot be read");
+                    unavailable()
+                })?,
+                Missing::IssuerKeys(keys) => self.tokens.load(keys).await?,
+            }
+            match self.try_verify(credentials) {
+                Ok(verified) => return Ok(verified),
+                Err(NotVerified::Refused(error)) => return Err(error),
+                Err(NotVerified::NotLoaded(next)) => missing = next,
+            }
+        }
+        Err(unavailable())
+    }
+
+    fn try_verify(&self, credentials: &Credentials<'_>) -> Result<Verified, NotVerified> {
+        let caller = match &credentials.caller {
+            None => Identity::Anonymous,
+            Some(Credential::ApiKey(key)) => self.api_key(key)?,
+            Some(Credential::Bearer(token)) => self.bearer(token)?,
+        };
+        let end_user = match &credentials.end_user {
+            None => None,
+            Some(token) => Some(self.token(token, END_USER_TOKEN).map_err(NotVerified::of_end_user)?.name),
+        };
+        Ok(Verified { caller, end_user })
+    }
+
+    /// The caller with a bearer token: the static one, a JWT or an API key.
+    fn bearer(&self, token: &str) -> Result<Identity, NotVerified> {
+        if let Some(expected) = &self.bearer
+            && constant_time::verify_slices_are_equal(expected, &sha256(token)).is_ok()
+        {
+            return Ok(Identity::Known(Caller::with_static_token()));
+        }
+        if !tokens::is_jwt(token) {
+            return self.api_key(token);
+        }
+        let subject = self.token(token, "the token in Authorization")?;
+        Ok(Identity::Known(Caller::with_token(subject)))
+    }
+
+    fn api_key(&self, text: &str) -> Result<Identity, NotVerified> {
+        match self.api_keys.find(text) {
+            Ok(Some(key)) => Ok(Identity::Known(Caller::with_api_key(&key))),
+            Ok(None) => Err(refused("the API key is not valid: it is unknown or revoked")),
+            Err(engine::KeysNotLoaded) => Err(NotVerified::NotLoaded(Missing::ApiKeys)),
+        }
+    }
+
+    /// Verifies a JWT; `what` begins the error text.
+    fn token(&self, token: &str, what: &str) -> Result<Subject, NotVerified> {
+        self.tokens.verify(token, self.clock.now()).map_err(|unverified| match unverified {
+            Unverified::Refused(problem) => refused(format!("{what} is not valid: {problem}")),
+            Unverified::MissingKeys(keys) => NotVerified::NotLoaded(Missing::IssuerKeys(keys)),
+        })
+    }
+}
+
+impl NotVerified {
+    /// About the end user's token.
+    fn of_end_user(self) -> Self {
+        match self {
+            Self::Refused(error) => Self::Refused(schemes::with_end_user_challenge(error)),
+            Self::NotLoaded(missing) => Self::NotLoaded(missing),
+        }
+    }
+}
+
+/// The header of the end user's token, as error texts name it.
+const END_USER_TOKEN: &str = "the token in X-End-User-Token";
+
+fn refused(text: impl Into<String>) -> NotVerified {
+    NotVerified::Refused(Error::new(ErrorKind::Unauthenticated, text))
+}
+
+fn unavailable() -> Error {
+    Error::new(ErrorKind::Unavailable, "credentials cannot be verified right now; try again in a second")
+}
+
+fn sha256(text: &str) -> [u8; 32] {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}

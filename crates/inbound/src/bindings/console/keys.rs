@@ -1,0 +1,80 @@
+//! `/console/api/keys`: lists, makes and revokes API keys.
+
+use axum::{body::Body, response::Response};
+use engine::{ApiKey, ApiKeyError, AuthMethod, NewApiKey, store::StoreError};
+use http::StatusCode;
+use protocol::{Error, ErrorKind, Violation, error::excerpt, rest::percent_decode};
+
+use super::{key_document, query_parameter, read_object, respond};
+use crate::{exchange::Exchange, respond::to_caller_error};
+
+/// `GET`, with `?agent=` those of one agent.
+pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
+    let agent = query_parameter(exchange, "agent")?;
+    let mut keys = read_all(exchange).await?;
+    keys.retain(|key| agent.as_ref().is_none_or(|agent| key.agent == *agent));
+    Ok(respond(StatusCode::OK, key_document::list(&keys)))
+}
+
+/// `POST`: the only response with the text of the key.
+pub(super) async fn create(exchange: &Exchange, body: Body) -> Result<Response, Error> {
+    let wanted = read_object(exchange, body, &["agent", "owner"], |object| {
+        let owner = object.maybe("owner", |node| node.short_string())?;
+        Ok((object.need_text("agent")?, owner.map(std::borrow::Cow::into_owned)))
+    });
+    let (agent, owner) = wanted.await?;
+    let options = &exchange.server.api_keys;
+    let new = NewApiKey {
+        tenant: exchange.tenant,
+        agent: &agent,
+        owner: owner.as_deref(),
+        prefix: &options.prefix,
+    };
+    let created = exchange.server.engine.create_api_key(&new, options.max_per_agent).await;
+    let (key, text) = created.map_err(|error| refused(exchange, error))?;
+    tracing::info!(key = key.id, agent, owner = key.owner, "API key made");
+    let registered = exchange.catalog().get(exchange.tenant, &agent);
+    let is_accepted = registered.is_some_and(|agent| agent.settings().auth.contains(AuthMethod::ApiKey));
+    let warning = (!is_accepted).then(|| key_document::not_accepted(&agent));
+    Ok(respond(StatusCode::CREATED, key_document::created(&key, &text, warning.as_deref())))
+}
+
+/// `DELETE`: the response is the revoked key.
+pub(super) async fn revoke(exchange: &Exchange) -> Result<Response, Error> {
+    let id = percent_decode(exchange.rest()).unwrap_or_default();
+    let revoked = exchange.server.engine.revoke_api_key(&id).await;
+    let unknown = || {
+        let text = format!("there is no valid API key with the id {:?}", excerpt(&id));
+        Error::new(ErrorKind::NotFound, text)
+    };
+    if !revoked.map_err(|error| unreadable(exchange, error))? {
+        return Err(unknown());
+    }
+    let key = read_all(exchange).await?.into_iter().find(|key| key.id == id).ok_or_else(unknown)?;
+    tracing::info!(key = key.id, agent = key.agent, owner = key.owner, "API key revoked");
+    Ok(respond(StatusCode::OK, key_document::one(&key)))
+}
+
+/// All keys of the tenant, newest first.
+async fn read_all(exchange: &Exchange) -> Result<Vec<ApiKey>, Error> {
+    let keys = exchange.server.engine.api_keys().list().await;
+    let mut keys = keys.map_err(|error| unreadable(exchange, error))?;
+    keys.retain(|key| key.tenant == exchange.tenant);
+    Ok(keys)
+}
+
+fn refused(exchange: &Exchange, error: ApiKeyError) -> Error {
+    let text = error.to_string();
+    match error {
+        ApiKeyError::TooMany(max) => Error::new(ErrorKind::Conflict, text).with("maxPerAgent", max),
+        ApiKeyError::UnknownAgent(_) => Error::new(ErrorKind::AgentDisabled, text),
+        ApiKeyError::Owner => Violation::new("owner", text).into(),
+        ApiKeyError::Agent => Violation::new("agent", text).into(),
+        ApiKeyError::Prefix => to_caller_error(engine::Error::Broken(text), exchange.request_id),
+        ApiKeyError::Store(error) => unreadable(exchange, error),
+    }
+}
+
+fn unreadable(exchange: &Exchange, error: StoreError) -> Error {
+    to_caller_error(error.into(), exchange.request_id)
+}
