@@ -264,9 +264,8 @@ fn store_path(named: Option<&Path>, config: Option<&Path>) -> anyhow::Result<Pat
     }
     let variables = variables();
     let file = ConfigFile::find(config, &variables);
-    Ok(config::load(config::Source { file: file.as_ref(), variables, ..config::Source::default() })?
-        .store
-        .url)
+    let source = config::Source { file: file.as_ref(), variables, ..config::Source::default() };
+    Ok(config::operator_view(source)?.store)
 }
 
 fn explain_file(path: &Path) -> anyhow::Result<()> {

@@ -13,6 +13,7 @@ mod files;
 mod json_value;
 mod keys;
 mod mode;
+mod operator_view;
 mod read;
 #[cfg(test)]
 mod reference;
@@ -60,6 +61,7 @@ pub(crate) use auth::{AUTH_NAMES, AgentAuth, AuthConfig};
 pub(crate) use backends::launcher;
 pub(crate) use file_stamp::FileStamp;
 pub(crate) use mode::{Mode, ServerMode};
+pub(crate) use operator_view::{OperatorView, operator_view};
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;

@@ -235,6 +235,27 @@ async fn keys_of_a_stopped_store_are_those_of_its_server() {
     assert_eq!(call(&server, "echo", &[("x-api-key", &second)]).await, 200);
 }
 
+/// A secret that only the server has is not needed to manage its keys.
+#[tokio::test]
+async fn keys_need_no_secret_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!("auth = {{ secret_env = \"A2AD_TEST_ONLY_SERVER\" }}\n{CONFIG}");
+    fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let made = keys(folder.path(), &["new", "echo"]).await;
+    let key = only_line(made.succeeds("which no server uses"));
+    assert!(keys(folder.path(), &["ls", "echo"]).await.succeeds("1 key").contains(id_of(&key)));
+    keys(folder.path(), &["new", "ecko"]).await.fails(6, &["no agent \"ecko\"", "echo"]);
+    keys(folder.path(), &["revoke", id_of(&key)]).await.succeeds("revoked the key");
+    let mut server = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    server.env("A2AD_TEST_ONLY_SERVER", "a secret of the server");
+    let server = Server::start_command(server).await.unwrap();
+    assert_eq!(call(&server, "echo", &[("x-api-key", &key)]).await, 401);
+    let made = keys(folder.path(), &["new", "echo"]).await;
+    let key = only_line(made.succeeds("on the running server"));
+    assert_eq!(call(&server, "echo", &[("x-api-key", &key)]).await, 200);
+    stop(server).await;
+}
+
 #[tokio::test]
 async fn both_ways_print_the_same_documents() {
     let folder = configured();

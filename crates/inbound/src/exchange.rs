@@ -191,6 +191,7 @@ impl Exchange {
             Access::Signed => self.task_token().map(drop),
             Access::Operator => self.check_operator(),
             Access::Caller if self.names_agent_in_body() && self.permits_some_calls() => Ok(()),
+            Access::Caller if self.names_agent_in_body() => self.check_credential().map_err(without_agent),
             Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run | Handler::Mcp) => {
                 self.authorize()
             }
@@ -476,6 +477,16 @@ fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &Head
         _ => PathProfile::Neutral,
     };
     Endpoint::of(catalog, tenant, target.agent.as_deref(), profile)
+}
+
+/// The error for a caller that no agent accepts, without the name of one: only the body would tell which it calls.
+fn without_agent(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Unauthenticated => {
+            Error { message: "a credential that the agent accepts is required".to_owned(), ..error }
+        }
+        _ => error,
+    }
 }
 
 /// The same for an unknown and a disabled agent: who may not call it does not learn that it exists.

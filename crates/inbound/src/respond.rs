@@ -202,7 +202,7 @@ pub(crate) fn set_retry_and_auth_headers(response: &mut Response, error: &Error)
 }
 
 /// Changes authentication and authorization errors to the form of the profile.
-fn apply_auth_form(form: AuthForm, error: &Error, status: u16) -> (Cow<'_, Error>, u16) {
+pub(crate) fn apply_auth_form(form: AuthForm, error: &Error, status: u16) -> (Cow<'_, Error>, u16) {
     let is_auth = matches!(error.kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
     match form {
         AuthForm::Forbidden if is_auth => (Cow::Borrowed(error), 403),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{failure::Failure, store_path, variables};
-use crate::config::{self, Config, ConfigFile};
+use crate::config::{self, ConfigFile, OperatorView};
 
 /// The exit codes in the help of these commands.
 pub(super) const KEY_EXIT_CODES: &str = "\
@@ -64,15 +64,16 @@ impl KeyFlags {
         Ok(store_path(self.store.as_deref(), self.config.as_deref())?)
     }
 
-    /// The configuration of the server that uses the store; `None` where it is not known, because only the store is named.
-    fn config(&self) -> Result<Option<Config>, Failure> {
+    /// What the configuration says about the server that uses the store; `None` where it is not known, because only the
+    /// store is named.
+    fn config(&self) -> Result<Option<OperatorView>, Failure> {
         let variables = variables();
         let file = ConfigFile::find(self.config.as_deref(), &variables);
         if file.is_none() && self.store.is_some() {
             return Ok(None);
         }
         let source = config::Source { file: file.as_ref(), variables, ..config::Source::default() };
-        Ok(Some(config::load(source).map_err(anyhow::Error::from)?))
+        Ok(Some(config::operator_view(source).map_err(anyhow::Error::from)?))
     }
 }
 

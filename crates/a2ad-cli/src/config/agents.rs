@@ -95,6 +95,18 @@ fn everything(
 /// The tables of which any makes a file that replaces the demo.
 const TABLES: [&str; 4] = ["agents", "skills", "mcp", "openapi"];
 
+/// The ids of all agents: those of the file, else `main`, else those of the demo.
+pub(super) fn ids(file: &Section<'_>) -> Vec<String> {
+    if file.has("agents") {
+        return file.open("agents").names().map(str::to_owned).collect();
+    }
+    let folder = file.open("server").get("skills_dir", text).unwrap_or_default();
+    if folder.is_empty() && !TABLES.into_iter().any(|table| file.has(table)) {
+        return outbound::agents::demo_names().into_iter().map(str::to_owned).collect();
+    }
+    vec![MAIN_AGENT.to_owned()]
+}
+
 /// All agents of the file.
 pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<'_>) -> Vec<AgentConfig> {
     let agents = file.open("agents");

@@ -234,7 +234,7 @@ fn url(item: &Item, check: impl Fn(&str) -> Result<(), &'static str>) -> Parsed<
 }
 
 /// `api_keys = { prefix = "a2ad_", max_per_agent = 20 }`
-fn api_keys(section: &Section<'_>) -> ApiKeyOptions {
+pub(super) fn api_keys(section: &Section<'_>) -> ApiKeyOptions {
     let defaults = ApiKeyOptions::default();
     let prefix = |item: &Item| url(item, auth_checks::check_key_prefix);
     let max = |item: &Item| {

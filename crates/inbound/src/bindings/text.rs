@@ -161,14 +161,15 @@ fn texts(parts: &[Part]) -> String {
 
 /// Errors are JSON here too, so that no client takes one for a result.
 pub(crate) fn error_response(exchange: &Exchange, error: &Error) -> Response {
-    let row = error.kind.row();
+    let (error, status) =
+        respond::apply_auth_form(exchange.endpoint.profile().auth, error, error.kind.row().http);
     let mut writer = Writer::new();
     writer.object(|writer| {
         writer.key("error");
-        v1::error::encode(writer, error, exchange.now());
+        v1::error::encode(writer, &error, exchange.now());
     });
     let mut response = respond::json(writer.finish());
-    *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
-    respond::set_retry_and_auth_headers(&mut response, error);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    respond::set_retry_and_auth_headers(&mut response, &error);
     response
 }

@@ -310,7 +310,9 @@ async fn agent_without_authentication_in_production_is_unavailable() {
     let server = setup(unconfigured()).open().await;
     let send = request("SendMessage", &send_params("hi", ""));
     for headers in ["", "\r\nauthorization: Bearer x", "\r\nx-api-key: x"] {
-        for (path, body) in [("/", send.as_str()), ("/a2a/echo", &send), ("/run/echo", "{}"), ("/mcp", "{}")]
+        let mcp = cfg!(feature = "mcp").then_some(("/mcp", "{}"));
+        for (path, body) in
+            [("/", send.as_str()), ("/a2a/echo", &send), ("/run/echo", "{}")].into_iter().chain(mcp)
         {
             let head = format!(
                 "POST {path} HTTP/1.1\r\na2a-version: 1.0\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream{headers}"

@@ -5,15 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use engine::{
-    ApiKey, ApiKeyError, ApiKeys, AuthMethod, Clock, DEFAULT_TENANT, Feed, NewApiKey, store::StoreError,
-};
+use engine::{ApiKey, ApiKeyError, ApiKeys, Clock, DEFAULT_TENANT, Feed, NewApiKey, store::StoreError};
 use inbound::{ApiKeyOptions, key_document};
 use store::{OpenError, Sqlite, SqliteOptions};
 
 use crate::{
     cli::failure::{Failure, code},
-    config::Config,
+    config::OperatorView,
     nearest,
 };
 
@@ -22,7 +20,7 @@ pub(super) struct StoppedStore {
     path: PathBuf,
     clock: Clock,
     /// `None` if it is not known which configuration the server has.
-    config: Option<Config>,
+    config: Option<OperatorView>,
 }
 
 impl StoppedStore {
@@ -33,7 +31,7 @@ impl StoppedStore {
         Ok(Self { keys: ApiKeys::new(Arc::new(store)), path: path.to_owned(), clock, config: None })
     }
 
-    pub(super) fn with_config(self, config: Option<Config>) -> Self {
+    pub(super) fn with_config(self, config: Option<OperatorView>) -> Self {
         Self { config, ..self }
     }
 
@@ -49,7 +47,7 @@ impl StoppedStore {
 
     pub(super) async fn create(&self, agent: &str, owner: Option<&str>) -> Result<Vec<u8>, Failure> {
         let warning = check_agent(self.config.as_ref(), agent)?;
-        let configured = self.config.as_ref().map(|config| config.auth.options.api_keys.clone());
+        let configured = self.config.as_ref().map(|config| config.api_keys.clone());
         let ApiKeyOptions { prefix, max_per_agent } = configured.unwrap_or_default();
         let new = NewApiKey { tenant: DEFAULT_TENANT, agent, owner, prefix: &prefix };
         let (key, text) = self.keys.create(&new, max_per_agent, self.clock.now()).await?;
@@ -74,15 +72,14 @@ impl StoppedStore {
 }
 
 /// Checks that the agent exists, if the configuration is known; returns a warning if it does not accept keys.
-pub(super) fn check_agent(config: Option<&Config>, agent: &str) -> Result<Option<String>, Failure> {
+pub(super) fn check_agent(config: Option<&OperatorView>, agent: &str) -> Result<Option<String>, Failure> {
     let Some(config) = config else { return Ok(None) };
     let Some(found) = config.agents.iter().find(|found| found.id == agent) else {
         let hint = nearest::hint(agent, config.agents.iter().map(|agent| agent.id.as_str()));
         let text = format!("the configuration has no agent {agent:?}");
         return Err(Failure::new(code::NOT_FOUND, text).with_next(hint));
     };
-    let is_accepted = found.auth.list().contains(&AuthMethod::ApiKey);
-    Ok((!is_accepted).then(|| key_document::not_accepted(agent)))
+    Ok((!found.accepts_api_keys).then(|| key_document::not_accepted(agent)))
 }
 
 impl From<ApiKeyError> for Failure {

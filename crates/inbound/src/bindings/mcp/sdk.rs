@@ -18,7 +18,7 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::Reservation;
 use futures_util::StreamExt as _;
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyDataStream, BodyExt as _, Full, combinators::BoxBody};
 use protocol::{Error, ErrorKind, jsonrpc::Refusal};
 use rmcp::{
@@ -95,7 +95,12 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
             request.extensions_mut().insert(slot.clone());
         }
     }
-    let response = service.handle(request).await;
+    let ends_session = *request.method() == Method::DELETE;
+    let mut response = service.handle(request).await;
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        // The session has ended when the library responds. Clients report 202 as a session that may still be open.
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
     // A request that the library has refused did not reach its handler.
     let refused = response.status().is_client_error() || response.status().is_server_error();
     if refused {

@@ -18,14 +18,14 @@ const MEMBERS: [&str; 3] = ["message", "chatId", "metadata"];
 /// The name of `chatId` in A2A 1.0.
 const CONTEXT: &str = "message.contextId";
 
-/// Reads a message; `None` if the body does not have its form: an object with a text `message` and none of the members
-/// that identify JSON-RPC.
+/// Reads a message; `None` if the body does not have its form: an object with a `message` that is no object, and none of
+/// the members that identify JSON-RPC.
 pub(crate) fn read(body: &[u8]) -> Option<Result<SendMessage, Error>> {
     let raw = Raw::parse(body).ok()?;
     let object = Node::new(raw, &Path::Root).bounded().object().ok()?;
-    let is_text = object.present("message").is_some_and(|message| message.get().starts_with('"'));
+    let is_plain = object.present("message").is_some_and(|message| !message.get().starts_with('{'));
     let is_call = ["jsonrpc", "method"].iter().any(|name| object.present(name).is_some());
-    (is_text && !is_call).then(|| decode(&object).map_err(Error::invalid_params))
+    (is_plain && !is_call).then(|| decode(&object).map_err(Error::invalid_params))
 }
 
 fn decode(object: &Object<'_, '_>) -> Result<SendMessage, Violation> {

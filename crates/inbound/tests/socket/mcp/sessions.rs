@@ -14,7 +14,7 @@ async fn session_ends_when_its_client_deletes_it() {
     let server = Server::open().await;
     let client = Client::with_session(&server, "/mcp", json!({})).await;
     client.request("tools/list", json!({})).await;
-    assert_eq!(client.send("DELETE", &[], b"").await.status, 202);
+    assert_eq!(client.send("DELETE", &[], b"").await.status, 204);
     assert_eq!(client.start(1, "tools/list", json!({})).await.status, 404);
     assert_eq!(client.send("GET", &[], b"").await.status, 404);
 }

@@ -160,6 +160,8 @@ async fn invalid_message_is_refused_with_the_name_of_its_member() {
         let (name, server) = (profile().name, open(profile).await);
         let long = format!(r#"{{"message":"hi","chatId":"{}"}}"#, "x".repeat(1_025));
         for (body, problem) in [
+            (r#"{"message":5}"#, "message: expected a string"),
+            (r#"{"message":["hi"]}"#, "message: expected a string"),
             (r#"{"message":"hi","stream":true}"#, "stream: this member is not known"),
             (r#"{"message":"hi","chatid":"x"}"#, "chatid: this member is not known"),
             (r#"{"message":"hi","id":1}"#, "id: this member is not known"),
@@ -200,7 +202,6 @@ async fn other_bodies_are_json_rpc() {
         r#"{"jsonrpc":"2.0","message":"hi"}"#,
         r#"{"method":"x","message":"hi"}"#,
         r#"{"message":{"text":"hi"}}"#,
-        r#"{"message":5}"#,
         r#"{"chatId":"x"}"#,
         r#"["message"]"#,
         r#"{"message":"hi""#,
@@ -251,16 +252,26 @@ async fn idempotency_key_deduplicates_messages() {
     assert_eq!(post(&server, "echo", key, r#"{"message":"ho"}"#).await.status, 409);
 }
 
-/// An agent that requires a credential is refused before the body is read, in the form of JSON-RPC; a disabled agent is
-/// refused in the form of the text binding.
+/// An agent that requires a credential is refused before the body is read, in the form of JSON-RPC if the body may be that
+/// too, and with the status of its profile; a disabled agent is refused in the form of the text binding.
 #[tokio::test]
 async fn closed_and_disabled_agents_are_refused() {
     let mut setup = Setup::default();
     let settings = |enabled, auth| AgentSettings { enabled, auth, ..AgentSettings::default() };
     setup.options.agents.insert("demo".into(), settings(true, AuthMethods::NONE));
+    let strict = AgentSettings { profile: Profile::pinkfish(), ..settings(true, AuthMethods::NONE) };
+    setup.options.agents.insert("echo".into(), strict);
     setup.options.agents.insert("currency".into(), settings(false, AuthMethods::ANONYMOUS));
     let server = setup.open().await;
     assert_eq!(post(&server, "demo", "", r#"{"message":"hi"}"#).await.status, 401);
+    assert_eq!(post(&server, "echo", "", r#"{"message":"hi"}"#).await.status, 403);
+    for (agent, status) in [("demo", 401), ("echo", 403)] {
+        let refused =
+            server.exchange(&format!("POST /a2a/{agent} HTTP/1.1\r\ncontent-type: text/plain"), "hi").await;
+        assert_eq!(refused.status, status);
+        assert!(refused.body.starts_with(r#"{"error":{"code":-32000,"#), "{}", refused.body);
+        assert_eq!(refused.header("www-authenticate").is_some(), status == 401);
+    }
     for agent in ["currency", "nobody"] {
         let refused = post(&server, agent, "", r#"{"message":"hi"}"#).await;
         assert_eq!(refused.status, 404);
