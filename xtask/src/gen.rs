@@ -1,9 +1,9 @@
 //! `cargo xtask gen`: generates Rust code from the protobuf files, their descriptors for gRPC reflection, and
-//! docs/configuration.md from the catalogue of configuration keys.
+//! docs/configuration.md and docs/metrics.md from the catalogues of configuration keys and of metrics.
 //!
 //! The output is committed, so that building needs neither a protobuf compiler nor a build script. `gen --check`
 //! fails when the code is stale; the test below runs that check with every test run. The document is written and
-//! checked by a test of the crate that has the catalogue, because this one does not depend on it.
+//! checked by a test of the crate that has the catalogue, because this one does not depend on them.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -50,8 +50,11 @@ const SHARED: [(&str, &str); 17] = [
     ("PasswordOAuthFlow", "PasswordOAuthFlow"),
 ];
 
-/// The test that writes docs/configuration.md.
-const DOCUMENT_TEST: &str = "config::reference::the_documentation_of_the_configuration_is_fresh";
+/// The packages and their tests that write docs/configuration.md and docs/metrics.md.
+const DOCUMENT_TESTS: [(&str, &str); 2] = [
+    ("a2ad-cli", "config::reference::the_documentation_of_the_configuration_is_fresh"),
+    ("a2ad-inbound", "metrics::catalogue::tests::the_documentation_of_the_metrics_is_fresh"),
+];
 
 /// Writes the stale files; with `--check`, only reports stale code.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -61,16 +64,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
                 fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
                 println!("{}", path.display());
             }
-            run::run_command(run::cargo_command().env("UPDATE_DOCS", "1").args([
-                "test",
-                "--quiet",
-                "--package",
-                "a2ad-cli",
-                "--lib",
-                "--",
-                "--exact",
-                DOCUMENT_TEST,
-            ]))
+            for (package, test) in DOCUMENT_TESTS {
+                let command = ["test", "--quiet", "--package", package, "--lib", "--", "--exact", test];
+                run::run_command(run::cargo_command().env("UPDATE_DOCS", "1").args(command))?;
+            }
+            Ok(())
         }
         [check] if check == "--check" => {
             let stale: Vec<String> = stale()?.iter().map(|(path, _)| path.display().to_string()).collect();

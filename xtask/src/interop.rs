@@ -3,7 +3,8 @@
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
 //! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`,
-//! those of MCP clients in `mcp`, and those of credentials in `auth`. This module provides what they need: an environment
+//! those of MCP clients in `mcp`, those of credentials in `auth`, those of TLS in `tls`, and those of metrics and traces
+//! in `telemetry`. This module provides what they need: an environment
 //! that is installed once and kept, a server, and a time limit. Deliberately not here: any knowledge of the protocol.
 #![allow(
     clippy::print_stderr,
@@ -18,6 +19,8 @@ mod mcp;
 pub(crate) mod python;
 mod rust;
 mod servers;
+mod telemetry;
+mod tls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,6 +64,10 @@ enum Side {
     Mcp,
     /// What issues credentials to callers, and clients that send them; the tests are in the folder `auth`.
     Auth,
+    /// Clients that use TLS; the tests are in the folder `tls`.
+    Tls,
+    /// What reads metrics and traces; the tests are in the folder `telemetry`.
+    Telemetry,
 }
 
 #[derive(Clone, Copy)]
@@ -103,6 +110,12 @@ const SUITES: &[Suite] = &[
         name: "auth",
         peer: "credentials of oidc-provider 9.13.3, jose 6.2.17 and PyJWT 2.15.1, and the authentication of the SDKs",
         side: Side::Auth,
+    },
+    Suite { name: "tls", peer: "TLS with curl, openssl and the official Python SDK 1.3.0", side: Side::Tls },
+    Suite {
+        name: "telemetry",
+        peer: "metrics in Prometheus of Debian, and traces in a collector on opentelemetry-proto 1.45.2",
+        side: Side::Telemetry,
     },
 ];
 
@@ -154,6 +167,8 @@ async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> 
         Side::Backends => return backends::test(program, dir, options).await,
         Side::Mcp => mcp::tests(dir).await?,
         Side::Auth => return auth::test(program, dir, options).await,
+        Side::Tls => return tls::test(program, dir, options).await,
+        Side::Telemetry => return telemetry::test(dir, options).await,
     };
     test_server(suite, command, program, dir, options).await
 }
@@ -178,7 +193,13 @@ async fn test_server(
     let store = fresh_store(dir, suite.name)?;
     let config = file(match suite.side {
         Side::Mcp => mcp::CONFIG,
-        Side::Client(_) | Side::Streams(_) | Side::Server(_) | Side::Backends | Side::Auth => CONFIG,
+        Side::Client(_)
+        | Side::Streams(_)
+        | Side::Server(_)
+        | Side::Backends
+        | Side::Auth
+        | Side::Tls
+        | Side::Telemetry => CONFIG,
     });
     let launch = Launch::with_config(&store, &fs::read_to_string(&config)?)?;
     let server = Server::start_with(&launch, program, &store).await?;

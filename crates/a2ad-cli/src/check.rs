@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use a2ad::internal::ListenAddress;
 use engine::{EndUser, RunPolicy, RunSettings};
+use inbound::{RouteSet, tls::TlsFiles};
 use outbound::backends::mcp::Transport;
 use protocol::json::write::Writer;
 
@@ -35,10 +37,11 @@ pub(crate) fn describe(config: &Config) -> String {
     let mut out = format!(
         "mode      {}\nlisten    {}\nstore     {}\ndialects  {}\n",
         mode(config.server.mode),
-        config.server.listen,
+        listen(&config.server.listen),
         config.store.url.display(),
         dialects.join(", ")
     );
+    out += &config.tls_warnings().iter().map(|line| format!("warning   {line}\n")).collect::<String>();
     for (name, server) in &config.mcp {
         out += &format!("mcp       {name}: {}\n", transport(&server.transport));
     }
@@ -76,6 +79,38 @@ pub(crate) fn describe(config: &Config) -> String {
         }
     }
     out
+}
+
+/// All addresses, those with TLS as URLs.
+fn listen(addresses: &[ListenAddress]) -> String {
+    let shown = |one: &ListenAddress| {
+        let address = if one.tls.is_some() { one.url() } else { one.address.to_string() };
+        match one.routes {
+            RouteSet::All | RouteSet::Callers => address,
+            RouteSet::Operators => format!("{address} (operators)"),
+        }
+    };
+    addresses.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn listener(out: &mut Writer, one: &ListenAddress) {
+    out.text("address", &one.address.to_string());
+    out.text("url", &one.url());
+    out.text(
+        "serves",
+        match one.routes {
+            RouteSet::All => "all",
+            RouteSet::Callers => "callers",
+            RouteSet::Operators => "operators",
+        },
+    );
+    let Some(tls) = &one.tls else { return };
+    let TlsFiles { cert, key, client_ca } = tls.files();
+    out.key("tls").object(|out| {
+        out.text("cert", &cert.display().to_string());
+        out.text("key", &key.display().to_string());
+        out.maybe_text("client_ca", client_ca.as_ref().map(|path| path.display().to_string()).as_deref());
+    });
 }
 
 /// How an MCP server is reached.
@@ -145,7 +180,8 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
         out.key("server").object(|out| {
             out.text("mode", name(&Mode::NAMES, server.mode.mode));
             out.maybe_text("mode_decided_by", server.mode.decided_by);
-            out.text("listen", &server.listen.to_string());
+            out.text("listen", &listen(&server.listen));
+            out.key("listeners").array(&server.listen, |out, one| out.object(|out| listener(out, one)));
             out.maybe_text("public_url", server.public_url.as_deref());
             out.key("trusted_proxies")
                 .array(&server.trusted_proxies, |out, network| out.string(&network.to_string()));
@@ -184,6 +220,22 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("run_time_ms").int(millis(limits.run_time));
             out.key("interrupted_ttl_ms").int(millis(limits.interrupted_ttl));
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
+            out.key("min_free_disk_bytes").int(to_i64(limits.min_free_disk));
+            out.key("per_principal").object(|out| {
+                let engine::PrincipalCaps { tasks, streams, interrupted, stored } = limits.per_principal;
+                out.key("tasks").int(to_i64(tasks));
+                out.key("streams").int(to_i64(streams));
+                out.key("interrupted").int(to_i64(interrupted));
+                out.key("stored_bytes").int(to_i64(stored));
+            });
+            out.key("rate").object(|out| {
+                let inbound::RateLimits { per_key, per_tenant, per_agent } = config.rate_limits;
+                for (key, rate) in
+                    [("per_key", per_key), ("per_tenant", per_tenant), ("per_agent", per_agent)]
+                {
+                    out.maybe_text(key, rate.map(|rate| rate.to_string()).as_deref());
+                }
+            });
         });
         out.key("agents").array(agents, |out, agent| {
             out.object(|out| describe_agent(out, agent, &backends, config));
@@ -194,7 +246,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
 
 /// Which credentials can be verified; secrets by their names only.
 fn describe_auth(out: &mut Writer, config: &Config) {
-    let options = config.server_options(config.server.listen).auth;
+    let options = config.server_options(&config.server.listen).auth;
     out.maybe_text("secret", options.secret.as_ref().map(|secret| secret.name.as_str()));
     out.texts("audiences", &options.audiences);
     out.key("org_secrets").array(options.org_secrets.keys(), |out, domain| out.string(domain));

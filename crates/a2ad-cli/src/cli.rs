@@ -5,6 +5,7 @@
 
 mod add;
 mod agents;
+mod audit;
 mod backup;
 mod card;
 mod compose;
@@ -16,6 +17,8 @@ mod failure;
 mod keys;
 mod mcp;
 mod named_value;
+mod operate;
+mod ops;
 mod outcome;
 mod output;
 mod printer;
@@ -28,6 +31,7 @@ mod stream;
 mod suggest;
 mod target;
 mod tasks;
+mod tls;
 mod token;
 mod try_skill;
 
@@ -66,7 +70,7 @@ Exit codes:
   1    failed, or the check found problems
   2    invalid arguments or configuration
   70   the disk failed
-Exit codes of agents, card, skills, send, stream, reply, tasks and keys: see their help. With --json, an error of
+Exit codes of agents, card, skills, send, stream, reply, tasks, keys, ops and audit: see their help. With --json, an error of
 any command is one JSON document on stderr.
 
 Environment:
@@ -97,8 +101,14 @@ enum Command {
     /// Create a store from a backup.
     Restore(backup::RestoreFlags),
     /// Make, list or revoke the API keys of agents.
-    #[command(subcommand, after_help = keys::KEY_EXIT_CODES)]
+    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
     Keys(keys::KeysCommand),
+    /// See what a server does, and cancel tasks, whoever owns them.
+    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
+    Ops(ops::OpsCommand),
+    /// Print the audit log: changes by operators, and refused requests.
+    #[command(after_help = operate::OPERATE_EXIT_CODES)]
+    Audit(audit::AuditFlags),
     /// Print a token (JWT) that is signed with a shared secret, for agents that accept such tokens.
     #[command(after_help = token::TOKEN_HELP)]
     Token(token::TokenFlags),
@@ -109,7 +119,7 @@ enum Command {
     /// Print a shell completion script.
     #[command(after_help = COMPLETION_HELP)]
     Completions(CompletionFlags),
-    /// List the agents of a server and their skills.
+    /// List the agents of a server and their skills, or enable and disable agents.
     #[command(after_help = EXIT_CODES)]
     Agents(agents::AgentsFlags),
     /// Print an agent's card.
@@ -196,6 +206,8 @@ pub fn run() -> ExitCode {
         Some(Command::Backup(flags)) => backup::run_backup(&flags).map_err(Failure::from),
         Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
         Some(Command::Keys(command)) => keys::run(command),
+        Some(Command::Ops(command)) => ops::run(command),
+        Some(Command::Audit(flags)) => audit::run(&flags),
         Some(Command::Token(flags)) => token::run(&flags),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
         Some(Command::Explain(flags)) => done(explain_file(&flags.file)),

@@ -8,10 +8,10 @@ mod agents;
 mod auth;
 mod backends;
 mod extensions;
-mod file_stamp;
 mod files;
 mod json_value;
 mod keys;
+mod listen;
 mod mode;
 mod operator_view;
 mod read;
@@ -33,14 +33,14 @@ mod warnings;
 use std::{
     collections::BTreeMap,
     fmt,
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
+use a2ad::internal::{AuditOptions, ListenAddress};
 use engine::{Dedupe, EndUser, Limits, Retention, RunSettings};
-use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, ReplyForm};
+use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, RateLimits, ReplyForm};
 use outbound::{
     backend::Backend,
     backends::{
@@ -59,9 +59,9 @@ use protocol::{
 pub(crate) use agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
 pub(crate) use auth::{AUTH_NAMES, AgentAuth, AuthConfig};
 pub(crate) use backends::launcher;
-pub(crate) use file_stamp::FileStamp;
+pub(crate) use inbound::tls::FileStamp;
 pub(crate) use mode::{Mode, ServerMode};
-pub(crate) use operator_view::{OperatorView, operator_view};
+pub(crate) use operator_view::{AgentView, OperatorView, operator_view};
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;
@@ -79,9 +79,14 @@ pub(crate) struct Config {
     pub(crate) card: CardConfig,
     pub(crate) protocol: ProtocolConfig,
     pub(crate) auth: AuthConfig,
+    /// Where spans are sent.
+    pub(crate) otlp: Option<String>,
     pub(crate) limits: Limits,
+    /// `None`: there is no audit log.
+    pub(crate) audit: Option<AuditOptions>,
     /// The largest accepted request body.
     pub(crate) max_body_bytes: usize,
+    pub(crate) rate_limits: RateLimits,
     /// At least one; ids are unique.
     pub(crate) agents: Vec<AgentConfig>,
     /// MCP servers by name.
@@ -107,7 +112,8 @@ pub(crate) struct FolderReport {
 #[derive(Debug)]
 pub(crate) struct ServerConfig {
     pub(crate) mode: ServerMode,
-    pub(crate) listen: SocketAddr,
+    /// The addresses; at least one for callers.
+    pub(crate) listen: Vec<ListenAddress>,
     /// Scheme and host as clients see them, without a slash at the end.
     pub(crate) public_url: Option<String>,
     /// The proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted.
@@ -537,14 +543,19 @@ fn read_all(
     listing: Option<&Listing>,
 ) -> Config {
     let store = sections::store(&file.open("store"));
-    let (limits, max_body_bytes) = sections::limits(&file.open("limits"));
-    let mut server = sections::server(&file.open("server"), directory);
+    let limits_section = file.open("limits");
+    let (limits, max_body_bytes) = sections::limits(&limits_section);
+    let rate_limits = sections::rate_limits(&limits_section.open("rate"));
+    let listen_in_use = in_use.map(|config| config.server.listen.as_slice());
+    let mut server = sections::server(&file.open("server"), directory, listen_in_use);
     let mut auth = auth::auth(&file.open("auth"));
+    auth.options.client_certificates = server.listen.iter().any(ListenAddress::verifies_clients);
     if let Some(in_use) = in_use {
         // These take effect at a start only, also where the agents depend on them.
-        (server.listen, server.mode, auth) = (in_use.server.listen, in_use.server.mode, in_use.auth.clone());
+        (server.mode, auth) = (in_use.server.mode, in_use.auth.clone());
     }
-    let dialer = backends::dialer(&file.open("outbound"), server.listen, in_use.map(|config| &config.dialer));
+    let dialer =
+        backends::dialer(&file.open("outbound"), &server.listen, in_use.map(|config| &config.dialer));
     let mut mcp = backends::mcp_servers(&file.open("mcp"), directory);
     let mut openapi = backends::documents(&file.open("openapi"), directory, &dialer);
     let skills =
@@ -563,7 +574,7 @@ fn read_all(
     let defaults = agents::Defaults {
         retention: store.retention,
         auth: auth.of_agents(server.mode.mode),
-        issuers: &auth.options.issuers,
+        options: &auth.options,
     };
     let agents = agents::agents(file, &known, &defaults);
     let folder = folder.map(|(found, listing)| {
@@ -575,13 +586,19 @@ fn read_all(
         card: sections::card(&file.open("card")),
         protocol: sections::protocol(&file.open("protocol")),
         server: ServerConfig {
-            default_agent: agents::default_agent(&file.open("server"), &agents),
+            default_agent: agents::default_agent(
+                &file.open("server"),
+                &agents.iter().map(|agent| (agent.id.as_str(), agent.enabled)).collect::<Vec<_>>(),
+            ),
             ..server
         },
         auth,
+        otlp: sections::otlp(&file.open("telemetry")),
+        audit: sections::audit(&file.open("audit"), directory, &store.url),
         store,
         limits,
         max_body_bytes,
+        rate_limits,
         agents,
         mcp,
         openapi,

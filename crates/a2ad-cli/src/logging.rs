@@ -10,6 +10,8 @@
 
 mod filter;
 mod json;
+#[cfg(feature = "otel")]
+mod otlp;
 
 use std::{
     fmt,
@@ -44,7 +46,16 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Owns the logging thread; dropping it writes the queued lines. Keep it until the process ends.
 #[must_use = "lines that are still queued are written when this is dropped"]
-pub(crate) struct Guard(Option<(Arc<Shared>, WorkerGuard)>);
+pub(crate) struct Guard {
+    /// Dropped first: the log shows what happens meanwhile.
+    spans: Option<SpanGuard>,
+    log: Option<(Arc<Shared>, WorkerGuard)>,
+}
+
+#[cfg(feature = "otel")]
+use otlp::FlushOnDrop as SpanGuard;
+#[cfg(not(feature = "otel"))]
+type SpanGuard = std::convert::Infallible;
 
 /// One message for each part of `A2AD_LOG` that cannot be used.
 pub(crate) fn problems() -> Vec<String> {
@@ -55,8 +66,9 @@ fn setting() -> String {
     std::env::var(VARIABLE).unwrap_or_default()
 }
 
-/// Starts logging, and logs these warnings regardless of the filter.
-pub(crate) fn start(warnings: &[String]) -> Guard {
+/// Starts logging, and logs these warnings regardless of the filter. With the address of an OpenTelemetry collector,
+/// spans are sent there; without the feature `otel`, the configuration accepts none.
+pub(crate) fn start(warnings: &[String], otlp: Option<&str>) -> anyhow::Result<Guard> {
     let (filter, _) = filter::parse(VARIABLE, &setting());
     let shared = Arc::new(Shared::default());
     let output = LogWriter {
@@ -67,20 +79,28 @@ pub(crate) fn start(warnings: &[String]) -> Guard {
     let (writer, worker) = queue.thread_name("a2ad-log").finish(output);
     let _ = shared.dropped.set(writer.error_counter());
     let warner = subscriber(EnvFilter::new("warn"), writer.clone());
-    if subscriber(filter, writer).try_init().is_err() {
-        return Guard(None);
+    let (logger, spans) = match otlp {
+        Some(endpoint) => {
+            let (logger, spans) = subscriber_with_spans(filter, writer, endpoint)?;
+            (logger, Some(spans))
+        }
+        None => (subscriber(filter, writer), None),
+    };
+    if logger.try_init().is_err() {
+        return Ok(Guard { spans, log: None });
     }
     tracing::dispatcher::with_default(&warner, || {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
     });
-    Guard(Some((shared, worker)))
+    Ok(Guard { spans, log: Some((shared, worker)) })
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some((shared, worker)) = self.0.take() {
+        self.spans = None;
+        if let Some((shared, worker)) = self.log.take() {
             shared.report_dropped();
             shared.close();
             drop(worker);
@@ -95,6 +115,34 @@ fn subscriber(filter: EnvFilter, writer: NonBlocking) -> Dispatch {
     } else {
         builder.event_format(JsonFormat(Clock::system())).finish().into()
     }
+}
+
+/// The same, and spans are sent to a collector. Filters are per layer: the log's does not decide about spans.
+#[cfg(feature = "otel")]
+fn subscriber_with_spans(
+    filter: EnvFilter,
+    writer: NonBlocking,
+    endpoint: &str,
+) -> anyhow::Result<(Dispatch, SpanGuard)> {
+    use tracing_subscriber::{Layer as _, filter::filter_fn, layer::SubscriberExt as _};
+    let (spans, flush) = otlp::OtlpLayer::new(endpoint)?;
+    let spans = spans.with_filter(filter_fn(otlp::is_sent));
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let registry = tracing_subscriber::registry().with(spans);
+    let logger = if io::stderr().is_terminal() {
+        let timer = TimeOfDay(Clock::system());
+        let lines = lines.compact().with_target(false).with_timer(timer).with_filter(filter);
+        registry.with(lines).into()
+    } else {
+        let lines = lines.event_format(JsonFormat(Clock::system())).with_filter(filter);
+        registry.with(lines).into()
+    };
+    Ok((logger, flush))
+}
+
+#[cfg(not(feature = "otel"))]
+fn subscriber_with_spans(_: EnvFilter, _: NonBlocking, _: &str) -> anyhow::Result<(Dispatch, SpanGuard)> {
+    anyhow::bail!("this program was built without the feature otel, so it cannot send traces")
 }
 
 /// The state shared by the thread and its guard.

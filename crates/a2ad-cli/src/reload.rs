@@ -7,9 +7,11 @@
 
 mod watch;
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
-use engine::Catalog;
+use a2ad::internal::AuditLog;
+use engine::{Catalog, Clock};
+use inbound::{Audit as _, AuditEntry};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -103,6 +105,7 @@ pub(crate) struct Reloader {
     watch: Watch,
     hangup: Option<Signal>,
     catalogs: mpsc::Sender<Catalog>,
+    audit: Option<Arc<AuditLog>>,
 }
 
 impl Reloader {
@@ -116,7 +119,12 @@ impl Reloader {
         catalogs: mpsc::Sender<Catalog>,
     ) -> Self {
         let start_values = loaded.config.start_values.clone();
-        Self { origin, loaded, start_values, backends, watch, hangup, catalogs }
+        Self { origin, loaded, start_values, backends, watch, hangup, catalogs, audit: None }
+    }
+
+    /// Records every reload there.
+    pub(crate) fn with_audit(self, audit: Option<Arc<AuditLog>>) -> Self {
+        Self { audit, ..self }
     }
 
     /// Runs until it is stopped; returns what is running then.
@@ -150,6 +158,7 @@ impl Reloader {
         };
         if let Cause::Signal = cause {
             self.watch.look();
+            block_in_place(|| self.reload_tls());
         }
         let mut loaded = block_in_place(|| self.origin.load_again(Some(&self.loaded), listing.as_ref()));
         if let (Err(error), Cause::Folder(listing)) = (&loaded, &cause) {
@@ -163,11 +172,28 @@ impl Reloader {
             Ok(loaded) => self.apply(loaded, fetch).await,
             Err(error) => Err(error.into()),
         };
+        self.record(applied.is_err().then_some("INVALID_CONFIGURATION")).await;
         if let Err(error) = applied {
             if let Cause::Folder(listing) = cause {
                 self.watch.reject(listing);
             }
             tracing::error!(%error, "the configuration was not reloaded; the one in use stays in use");
+        }
+    }
+
+    /// Reads the files of TLS again, whether they have changed or not.
+    fn reload_tls(&self) {
+        let now = Clock::system().now();
+        for tls in self.loaded.config.server.all_tls() {
+            tls.reload(now);
+        }
+    }
+
+    /// Records in the audit log that the configuration was reloaded, or why not.
+    async fn record(&self, refused: Option<&str>) {
+        if let Some(audit) = &self.audit {
+            let entry = AuditEntry::done(Clock::system().now(), "server", "configuration.reload");
+            audit.record(AuditEntry { refused: refused.map(str::to_owned), ..entry }).await;
         }
     }
 

@@ -386,7 +386,8 @@ async fn a_process_that_has_the_store_and_cannot_be_asked_is_named() {
     let refused = keys(folder.path(), &["ls"]).await;
     refused.fails(1, &["a2ad.db", "which has no address", "use the API of that"]);
     // Nothing answers at the address.
-    store.instance().record(store::InstanceState::Serving, Some("127.0.0.1:1"));
+    let served_at = store::ServedAt { address: "127.0.0.1:1".into(), ..store::ServedAt::default() };
+    store.instance().record(store::InstanceState::Serving, Some(&served_at));
     keys(folder.path(), &["ls"]).await.fails(5, &["there is no admin token"]);
     fs::create_dir(folder.path().join("a2ad.db.keys")).unwrap();
     fs::write(folder.path().join("a2ad.db.keys/admin"), "a".repeat(40)).unwrap();

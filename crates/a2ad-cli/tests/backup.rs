@@ -210,8 +210,9 @@ async fn a_backup_is_made_of_running_killed_and_stopped_stores() {
     server.terminate(TIMEOUT).await.unwrap();
     succeeds(run(folder.path(), &["backup", "stopped.db", "--store", "a.db"]).await);
     let stores = ["a.db", "killed.db", "running.db", "stopped.db"];
-    let expected: Vec<String> =
+    let mut expected: Vec<String> =
         stores.iter().flat_map(|name| [(*name).into(), format!("{name}.keys")]).collect();
+    expected.insert(1, "a.db.audit.jsonl".into());
     assert_eq!(files(folder.path()), expected);
     // A backup is a store, also without `restore`.
     for name in ["running.db", "killed.db", "stopped.db"] {

@@ -102,6 +102,9 @@ fn a_valid_file_is_shown_as_json() {
         run_time = "10m"
         interrupted_ttl = "1h"
         wait = "30s"
+        min_free_disk = "0B"
+        rate = { per_key = "20/s", per_agent = "1000/h" }
+        per_principal = { tasks = 5, stored = "2MiB" }
         [skills.hello]
         builtin = "echo"
         description = "Repeats it"
@@ -141,7 +144,7 @@ fn a_valid_file_is_shown_as_json() {
     let (code, stdout, stderr) = check(text, &[], &["--json"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
     let expected = concat!(
-        r#"{"server":{"mode":"dev","listen":"[::1]:1","public_url":"https://agents.example.com","#,
+        r#"{"server":{"mode":"dev","listen":"[::1]:1","listeners":[{"address":"[::1]:1","url":"http://[::1]:1","serves":"all"}],"public_url":"https://agents.example.com","#,
         r#""trusted_proxies":["10.0.0.0/8","::1/128"],"allowed_hosts":["agents.example","[::1]:80"],"#,
         r#""cors_origins":["https://app.example","http://localhost:3000"],"default_agent":"research"},"#,
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
@@ -149,7 +152,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
         r#""auth":{"audiences":["https://agents.example.com"],"org_secrets":[],"bearer":false,"issuers":[],"#,
         r#""api_keys":{"prefix":"a2ad_","max_per_agent":20}},"#,
-        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"max_journal_bytes":3072,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000},"#,
+        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"max_journal_bytes":3072,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000,"min_free_disk_bytes":0,"per_principal":{"tasks":5,"streams":1000,"interrupted":100,"stored_bytes":2097152},"rate":{"per_key":"20/s","per_agent":"1000/h"}},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Repeats it"}],"#,
@@ -245,9 +248,18 @@ fn every_problem_is_reported_with_line_and_key() {
         ("[server]\nlisten = \"here\"\n", "2: server.listen: \"here\" is not an address with a port"),
         ("[server]\nlisten = 4242\n", "2: server.listen: expected a quoted string, not a number"),
         (
-            "[server]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\n",
-            "2: server.listen: this version of a2ad listens on exactly one",
+            "[server]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:1\"]\n",
+            "2: server.listen: 127.0.0.1:1 is listed twice",
         ),
+        (
+            "[server]\nlisten = [{ address = \"127.0.0.1:1\", tsl = {} }]\n",
+            "2: server.listen[0].tsl: unknown key; did you mean tls?",
+        ),
+        (
+            "[server]\nadmin_listen = { adress = \"127.0.0.1:1\" }\n",
+            "2: server.admin_listen[0].adress: unknown key; did you mean address?",
+        ),
+        ("[server]\nlisten = []\n", "2: server.listen: expected at least one address"),
         (
             "[server]\nlisten = \"0.0.0.0:4242\"\n",
             "2: server.listen: listening on 0.0.0.0:4242 would accept calls from anyone: nobody has decided who may call demo",
@@ -339,9 +351,18 @@ fn every_problem_is_reported_with_line_and_key() {
             "2: limits.run_time: \"soon\" is not a duration; write 250ms, 10s, 10m",
         ),
         (
-            "[limits]\nrate = { per_key = \"1/min\" }\n",
-            "2: limits.rate: a2ad 0.1.0 does not support this key yet",
+            "[limits]\nrate = { per_key = \"1/m\" }\n",
+            "2: limits.rate.per_key: \"1/m\" is not a rate; write 20/s, 600/min or 1000/h, with 1 to 1000000 calls",
         ),
+        (
+            "[limits]\nper_principal = { taks = 1 }\n",
+            "2: limits.per_principal.taks: unknown key; did you mean tasks?",
+        ),
+        (
+            "[limits]\nmin_free_disk = \"0\"\n",
+            "2: limits.min_free_disk: \"0\" is not a size; write 512B, 64KiB, 16MiB or 1GiB",
+        ),
+        ("[limits]\nmax_hops = 3\n", "2: limits.max_hops: a2ad 0.1.0 does not support this key yet"),
         (
             "[auth]\nsecret_env = \"A2AD_NOT_SET\"\n",
             "2: auth.secret_env: the environment variable A2AD_NOT_SET is not set; set it before starting",
@@ -582,7 +603,7 @@ fn every_problem_is_reported_with_line_and_key() {
     let cases = [
         (
             "[agents.a]\nauth = [\"jwt\", \"mtls\"]\n",
-            "4: agents.a.auth: \"mtls\": client certificates are not supported yet; use another method",
+            "4: agents.a.auth: \"mtls\": no address of the server verifies client certificates; set client_ca",
         ),
         (
             "[agents.a]\nauth = [\"password\"]\n",
@@ -879,4 +900,14 @@ async fn agents_of_a_file_are_served() {
         let client = Client::connect(&format!("{}/a2a/{absent}", server.url())).unwrap();
         send(&client, "hello").await.unwrap_err();
     }
+}
+
+#[test]
+#[cfg(not(feature = "otel"))]
+fn a_collector_needs_a_program_with_the_feature_otel() {
+    let file = |otlp: &str| format!("{SKILL}[telemetry]\notlp = \"{otlp}\"\n");
+    assert_eq!(check(&file(""), &[], &[]).0, 0);
+    let (code, _, errors) = check(&file("http://127.0.0.1:4317"), &[], &[]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("a.toml:4: telemetry.otlp: ") && errors.contains("--features otel"), "{errors}");
 }

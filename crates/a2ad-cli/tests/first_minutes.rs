@@ -400,6 +400,7 @@ async fn each_call_is_logged_with_its_outcome() {
     is(&line, "state", "completed");
     assert!(answer.contains(&text(&line, "task_id").unwrap()), "{line:?}");
     assert_eq!(text(&line, "request_id").unwrap().len(), 16);
+    assert_eq!(text(&line, "trace_id").unwrap().len(), 32);
     assert!(text(&line, "duration_ms").unwrap().parse::<f64>().unwrap() < 60_000.0);
     assert_eq!(text(&line, "error"), None);
     assert!(!line.as_str().contains("a-secret-text"), "{line:?}");
@@ -713,7 +714,8 @@ async fn the_log_is_complete_when_the_store_fails() {
     assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
 
-/// README.md names exactly the files of the store while it is open; a clean stop leaves the database and the keys.
+/// README.md names exactly the files of the store while it is open; a clean stop leaves the database, the
+/// audit log and the keys.
 #[tokio::test]
 async fn the_readme_names_the_files_of_the_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -725,9 +727,11 @@ async fn the_readme_names_the_files_of_the_store() {
         names.sort();
         names
     };
-    assert_eq!(files(), ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal", "a2ad.db.keys", "a2ad.db.lock"]);
+    let open = [".audit.jsonl", ".keys", ".lock"].map(|end| format!("a2ad.db{end}"));
+    let database = ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal"].map(str::to_owned);
+    assert_eq!(files(), [&database[..], &open].concat());
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let named = readme.split_once("The store is four files and a folder: ").unwrap().1;
+    let named = readme.split_once("The store is five files and a folder: ").unwrap().1;
     let named = named.split("\n\n").next().unwrap();
     let is_named =
         |file: &String| named.contains(&format!("`{file}`")) || named.contains(&format!("`{file}/`"));
@@ -739,5 +743,5 @@ async fn the_readme_names_the_files_of_the_store() {
     assert_eq!(text(&described, "address").as_deref(), Some(program.address.as_str()));
     assert_eq!(text(&described, "state").as_deref(), Some("serving"));
     program.stop().await;
-    assert_eq!(files(), ["a2ad.db", "a2ad.db.keys"]);
+    assert_eq!(files(), ["a2ad.db", "a2ad.db.audit.jsonl", "a2ad.db.keys"]);
 }

@@ -135,7 +135,7 @@ async fn an_idle_server_notices_that_its_store_was_replaced() {
     assert!(server.log().contains(&aside), "{}", server.log());
     let mut left = files(folder.path());
     left.retain(|name| name != "tasks.db.lock");
-    assert_eq!(left, ["tasks.db", &aside, "tasks.db.keys"]);
+    assert_eq!(left, ["tasks.db", &aside, "tasks.db.audit.jsonl", "tasks.db.keys"]);
     assert!(fs::metadata(folder.path().join(aside)).unwrap().len() > 0);
 }
 
@@ -199,19 +199,20 @@ async fn a_lock_file_of_another_program_is_left_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_clean_stop_leaves_the_database_and_the_keys() {
+async fn a_clean_stop_leaves_the_database_the_audit_log_and_the_keys() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
     assert!(send(&server).await);
     let running = ["tasks.db", "tasks.db-shm", "tasks.db-wal", "tasks.db.lock"];
     let keys = folder.path().join("tasks.db.keys");
-    assert_eq!(files(folder.path()), [&running[..3], &["tasks.db.keys"], &running[3..]].concat());
+    let beside = ["tasks.db.audit.jsonl", "tasks.db.keys"];
+    assert_eq!(files(folder.path()), [&running[..3], &beside, &running[3..]].concat());
     assert_eq!(files(&keys), ["admin"]);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for file in running.into_iter().chain(["tasks.db.keys/admin"]) {
+    for file in running.into_iter().chain(["tasks.db.audit.jsonl", "tasks.db.keys/admin"]) {
         assert_eq!(mode(&folder.path().join(file)), 0o600, "{file}");
     }
     assert_eq!(mode(&keys), 0o700);
     assert!(server.terminate(TIMEOUT).await.unwrap().success());
-    assert_eq!(files(folder.path()), ["tasks.db", "tasks.db.keys"]);
+    assert_eq!(files(folder.path()), ["tasks.db", "tasks.db.audit.jsonl", "tasks.db.keys"]);
 }

@@ -6,12 +6,13 @@
 use std::{
     fmt::{self, Display, Formatter},
     io::{IsTerminal as _, Write as _},
-    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
 use engine::{AgentSettings, AuthMethod, AuthMethods, Catalog, DEFAULT_TENANT, EndUser, RegisteredAgent};
 use inbound::ServerOptions;
+
+use crate::listeners::{self, ListenAddress};
 
 /// What callers without a credential may do.
 const CALLERS: &str =
@@ -33,8 +34,8 @@ const UNCONFIGURED: &str = " (every call gets 503: no authentication is configur
 /// What the startup message is made of.
 #[derive(Clone, Copy)]
 pub(crate) struct Banner<'a> {
-    /// The bound address.
-    pub(crate) address: SocketAddr,
+    /// The bound addresses; at least one for callers.
+    pub(crate) addresses: &'a [ListenAddress],
     pub(crate) catalog: &'a Catalog,
     /// The accepted versions.
     pub(crate) server_options: &'a ServerOptions,
@@ -62,6 +63,8 @@ impl Banner<'_> {
         let closed = ids(false);
         tracing::info!(
             url = self.url(),
+            other_urls = self.urls().get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(", ")),
+            operators = self.operators(),
             agents = ids(true).join(", "),
             // Agents that require a credential.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
@@ -107,8 +110,19 @@ impl Banner<'_> {
         }
     }
 
+    /// The URLs for callers.
+    fn urls(&self) -> Vec<String> {
+        listeners::caller_urls(self.addresses)
+    }
+
+    /// The URL for callers that examples use.
     fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.urls().into_iter().next().unwrap_or_default()
+    }
+
+    /// The URL that only operators use.
+    fn operators(&self) -> Option<String> {
+        listeners::operators_only(self.addresses).map(ListenAddress::url)
     }
 
     /// A command that calls an agent, if possible one that needs no credential; `None` if nobody can call any.
@@ -170,8 +184,9 @@ impl Display for Banner<'_> {
         let (version, url) = (env!("CARGO_PKG_VERSION"), self.url());
         writeln!(
             out,
-            "\na2ad {version} serves A2A {} at {url}\n",
-            self.server_options.accepted_versions.labels().join(", ")
+            "\na2ad {version} serves A2A {} at {}\n",
+            self.server_options.accepted_versions.labels().join(", "),
+            self.urls().join(", ")
         )?;
         let width = self.served().map(|agent| agent.info().id.len()).max().unwrap_or_default();
         for agent in self.served() {
@@ -185,6 +200,9 @@ impl Display for Banner<'_> {
             writeln!(out, "  config   {}", absolute(file).display())?;
         }
         writeln!(out, "  callers  {}", self.callers())?;
+        if let Some(operators) = self.operators() {
+            writeln!(out, "  admin    {operators}")?;
+        }
         writeln!(out, "  page     {url}/\n")?;
         match self.command() {
             Some(command) => writeln!(out, "Try it:\n\n  {command}\n"),
@@ -212,8 +230,9 @@ mod tests {
             },
             ..ServerOptions::default()
         };
+        let addresses = [ListenAddress::plain(([127, 0, 0, 1], 4242).into())];
         let banner = Banner {
-            address: SocketAddr::from(([127, 0, 0, 1], 4242)),
+            addresses: &addresses,
             catalog: &catalog,
             server_options: &server_options,
             store: Path::new("/data/a2ad.db"),

@@ -34,10 +34,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admin_token;
+mod audit;
 mod banner;
 pub mod explain;
 #[cfg(feature = "backends")]
 mod issuer_keys;
+mod listeners;
 mod local;
 mod port_holder;
 mod probe;
@@ -58,10 +60,12 @@ pub mod internal {
     pub use crate::stdio::{StdioError, serve_stdio};
     pub use crate::{
         admin_token::FILE as ADMIN_TOKEN_FILE,
+        audit::{AuditFiles, AuditLog, AuditOptions, default_file as default_audit_file},
         explain::syntax::json_syntax_error,
+        listeners::{ListenAddress, Listeners, audiences, is_loopback},
         local::LocalServer,
         probe::{ProbeResult, get as probe},
-        serve::{SHUTDOWN_LIMIT, Settings, audiences, bind, is_loopback, serve},
+        serve::{SHUTDOWN_LIMIT, Settings, serve},
     };
 }
 
@@ -139,8 +143,8 @@ pub mod card {
 /// Calls to remote agents.
 pub mod client {
     pub use ::client::{
-        Client, ClientOptions, Error, EventStream, Follow, FollowEvent, FoundCard, SendReply, call_agent,
-        find_card, text,
+        Client, ClientOptions, ClientTls, ClientTlsError, Error, EventStream, Follow, FollowEvent, FoundCard,
+        SendReply, call_agent, find_card, text,
     };
     pub use http::{HeaderMap, HeaderValue, StatusCode};
     pub use protocol::{

@@ -1,13 +1,13 @@
 //! The server as a process: listen address, signals, and the order of the shutdown.
 
-use std::{convert::Infallible, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use engine::{Catalog, CurrentCatalog, Limits, STOP_GRACE};
+use engine::{Catalog, Clock, CurrentCatalog, Limits, STOP_GRACE};
 use futures_util::future::{FusedFuture, FutureExt as _};
-use inbound::{ServerOptions, listen};
+use inbound::{Audit, AuditEntry, ServerOptions, listen, tls::TlsError};
 use store::InstanceState;
 use tokio::{
-    net::{TcpListener, ToSocketAddrs},
+    net::ToSocketAddrs,
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     admin_token::AdminToken,
     banner::Banner,
-    port_holder,
+    listeners::{ListenAddress, Listeners, is_loopback},
     server::{OpenStore, Server},
 };
 
@@ -36,7 +36,7 @@ const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(250);
 pub struct Settings {
     /// The configuration file; `None` for the demo.
     pub config: Option<PathBuf>,
-    /// The address to listen on.
+    /// The address in the URLs of cards, where nothing listens.
     pub listen: SocketAddr,
     /// The database file.
     pub store: PathBuf,
@@ -81,6 +81,18 @@ pub enum ServeError {
         /// The ids of the agents.
         agents: String,
     },
+    /// Others can reach the address of operators, and it has no TLS.
+    #[error("listening on {address} for operators would send the admin token over the network without TLS; give the address TLS, or use a loopback address such as 127.0.0.1:{port}", port = .address.port())]
+    PlainOperators {
+        /// The requested address.
+        address: SocketAddr,
+    },
+    /// The files of a listener's TLS cannot be used.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
+    /// There is no address to listen on.
+    #[error("there is no address for callers to serve on; add one to Builder::serve_on")]
+    NoAddress,
     /// The address is not an address, or its host is unknown.
     #[error("the listen address cannot be resolved: {0}; expected host and port, such as 127.0.0.1:4242")]
     Address(std::io::Error),
@@ -97,6 +109,14 @@ pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
+    /// The audit log cannot be opened.
+    #[error("the audit log {} cannot be opened: {reason}; choose another file with audit.file, or \"off\"", path.display())]
+    Audit {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: std::io::Error,
+    },
     /// A key beside the store cannot be used.
     #[error(transparent)]
     KeyFile(#[from] store::KeyFileError),
@@ -148,12 +168,12 @@ fn held_by(holder: Option<&str>) -> String {
     holder.map(|holder| format!(", held by {holder}")).unwrap_or_default()
 }
 
-/// Serves the configured agents on a listener of [`bind`] until a signal arrives, then shuts down gracefully. The address
-/// is bound first: a second instance started by mistake fails before it starts a backend or opens the store.
-pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), ServeError> {
+/// Serves the configured agents until a signal arrives, then shuts down gracefully. The addresses are bound before: a
+/// second instance started by mistake fails before it starts a backend or opens the store.
+pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), ServeError> {
     let Settings {
         config,
-        listen: address,
+        listen: _,
         store,
         catalog,
         catalogs,
@@ -163,29 +183,48 @@ pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), Serv
         warnings,
     } = settings;
     let signals = Signals::new();
-    let opened = OpenStore::open(&store)?;
+    let opened = OpenStore::open(&store, &limits)?;
     let admin_token = AdminToken::of(&store)?;
     server_options.auth.admin_token = Some(admin_token.secret());
     let server = Server::start(opened, catalog, limits, server_options.clone());
-    let address = listener.local_addr().unwrap_or(address);
-    let config = config.as_deref();
-    // Before the address is shown: commands that are run then look for it in the record.
-    server.record(InstanceState::Serving, Some(address));
+    let (addresses, config) = (&listeners.addresses, config.as_deref());
+    let audit = ProcessAudit { audit: server_options.audit.clone(), clock: server.clock() };
+    audit.record("server.start", None).await;
+    // Before the addresses are shown: commands that are run then look for them in the record.
+    server.record(InstanceState::Serving, addresses);
     {
         // Kept no longer than this: the backends of a catalog stop when nobody uses it any more.
         let catalog = server.catalog();
-        Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
+        Banner { addresses, catalog: &catalog, server_options: &server_options, store: &store, config }
+            .show();
         admin_token.announce();
     }
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
+    let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(addresses));
     let current = server.current_catalog();
-    let serving = serve_until_stopped(server, listener, signals, drain_delay);
-    tokio::select! {
+    let serving = serve_until_stopped(server, listeners.sockets, signals, drain_delay);
+    let served = tokio::select! {
         served = serving => served,
         never = replace_catalog(&current, catalogs) => match never {},
+    };
+    audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
+    served
+}
+
+/// Records what the process itself does.
+pub(crate) struct ProcessAudit {
+    pub(crate) audit: Option<Arc<dyn Audit>>,
+    pub(crate) clock: Clock,
+}
+
+impl ProcessAudit {
+    pub(crate) async fn record(&self, action: &'static str, refused: Option<&str>) {
+        if let Some(audit) = &self.audit {
+            let entry = AuditEntry::done(self.clock.now(), "server", action);
+            audit.record(AuditEntry { refused: refused.map(str::to_owned), ..entry }).await;
+        }
     }
 }
 
@@ -210,53 +249,20 @@ pub(crate) async fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, S
     found.next().ok_or_else(|| ServeError::Address(std::io::ErrorKind::NotFound.into()))
 }
 
-/// Binds the address. One that others can reach is refused while there are agents that everybody may call and of which
-/// nobody has decided that.
-pub async fn bind(address: SocketAddr, unprotected: &[&str]) -> Result<TcpListener, ServeError> {
-    if !is_loopback(address) && !unprotected.is_empty() {
-        return Err(ServeError::Unprotected { address, agents: unprotected.join(", ") });
-    }
-    match TcpListener::bind(address).await {
-        Ok(listener) => Ok(listener),
-        Err(reason) => {
-            let in_use = reason.kind() == std::io::ErrorKind::AddrInUse;
-            let holder = if in_use { port_holder::describe(address).await } else { None };
-            Err(ServeError::Listen { address, reason, holder })
-        }
-    }
-}
-
-/// Whether only this machine can reach an address.
-pub fn is_loopback(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
-}
-
-/// What the audience of tokens is unless it is configured: the public URL, else the address of the listener.
-pub fn audiences(public_url: Option<&str>, address: Option<SocketAddr>) -> Vec<String> {
-    match (public_url, address) {
-        (Some(url), _) => vec![url.to_owned()],
-        (None, Some(address)) if is_loopback(address) => {
-            vec![format!("http://{address}"), format!("http://localhost:{}", address.port())]
-        }
-        (None, Some(address)) => vec![format!("http://{address}")],
-        (None, None) => Vec::new(),
-    }
-}
-
 /// Load balancers need time to notice that a server is not ready; on loopback there are none.
-pub(crate) fn default_drain_delay(address: SocketAddr) -> Duration {
-    if is_loopback(address) { Duration::ZERO } else { Duration::from_secs(5) }
+pub(crate) fn default_drain_delay(addresses: &[ListenAddress]) -> Duration {
+    if addresses.iter().all(|one| is_loopback(one.address)) { Duration::ZERO } else { Duration::from_secs(5) }
 }
 
 /// Serves until a signal arrives, then shuts down gracefully; a second signal forces the exit.
 pub(crate) async fn serve_until_stopped(
     server: Server,
-    listener: TcpListener,
+    sockets: Vec<listen::Socket>,
     mut signals: Signals,
     drain_delay: Duration,
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
-    let serving = listen::serve(listener, server.service(), listen::Caps::default(), shutdown.clone());
+    let serving = listen::serve_all(sockets, server.service(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {
         () = &mut serving => None,

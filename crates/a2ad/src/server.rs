@@ -6,10 +6,10 @@
 mod api_keys;
 mod auth;
 mod card;
+mod listen;
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -19,21 +19,31 @@ use std::{
 use axum::Extension;
 use engine::{Agent, AgentSettings, AuthMethods, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
 use inbound::{ApiKeyOptions, HttpService, Profile, Ready, ServerOptions};
-use store::{Instance, InstanceState, Sqlite};
+use store::{Instance, InstanceState, Sqlite, SqliteOptions};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
 
-use crate::{admin_token::AdminToken, banner::Banner, serve};
+use crate::{
+    admin_token::AdminToken,
+    audit,
+    banner::Banner,
+    listeners::{self, ListenAddress, Listeners},
+    serve,
+};
 
 pub use api_keys::ApiKeys;
 pub use auth::Auth;
 pub use axum::Router;
 pub use card::Card;
 pub use engine::{
-    AgentInfo, ApiKey, ApiKeyError, Dedupe, Limits, RegisteredAgent, Retention, RunSettings,
+    AgentInfo, ApiKey, ApiKeyError, Dedupe, Limits, PrincipalCaps, RegisteredAgent, Retention, RunSettings,
     store::StoreError,
 };
-pub use inbound::{AcceptedVersions, AuthMethod, Caller, CardShape, ExtendedCard, Peer};
+pub use inbound::{
+    AcceptedVersions, AuthMethod, Caller, CardShape, ExtendedCard, Peer, Rate, RateLimits,
+    tls::{TlsError, TlsFile, TlsFiles},
+};
+pub use listen::Listen;
 pub use protocol::ErrorTable;
 pub use store::{KeyFileError, OpenError};
 
@@ -69,6 +79,7 @@ impl Server {
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
             auth: Auth::default(),
+            rate_limits: RateLimits::default(),
             listed_auth: BTreeMap::new(),
             invalid_setting: None,
         }
@@ -103,6 +114,13 @@ impl Server {
         ApiKeys::new(self.engine.clone(), self.api_key_options.clone())
     }
 
+    /// What the server has counted, in the text format of Prometheus; see docs/metrics.md. A server with a listener of its
+    /// own also serves this at `/metrics`; an application that mounts the [`router`](Self::router) decides where and for
+    /// whom.
+    pub async fn metrics(&self) -> String {
+        self.service.metrics().await
+    }
+
     /// Shuts down gracefully: new messages are rejected as unavailable, runs may finish within `grace`, then
     /// streams end. In the last 5 seconds of `grace` ([`STOP_GRACE`](crate::agent::STOP_GRACE)) the agents that still run
     /// are asked to stop. Reads and readiness checks are answered meanwhile. Unfinished tasks are resumed when the store
@@ -135,7 +153,7 @@ impl Server {
         limits: Limits,
         server_options: ServerOptions,
     ) -> Result<Self, ServeError> {
-        Ok(Self::start(OpenStore::open(path)?, catalog, limits, server_options))
+        Ok(Self::start(OpenStore::open(path, &limits)?, catalog, limits, server_options))
     }
 
     /// Starts the engine on an open store.
@@ -153,6 +171,10 @@ impl Server {
         let api_key_options = server_options.auth.api_keys.clone();
         let service = HttpService::new(engine.clone(), server_options, ready.clone());
         Self { engine, ready, service, instance, api_key_options, temp_dir: None }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.engine.clock().clone()
     }
 
     /// The agents that are served.
@@ -176,8 +198,8 @@ impl Server {
     }
 
     /// Records the state of this process for others that try to open the same store.
-    pub(crate) fn record(&self, state: InstanceState, address: Option<SocketAddr>) {
-        self.instance.record(state, address.map(|address| address.to_string()).as_deref());
+    pub(crate) fn record(&self, state: InstanceState, addresses: &[ListenAddress]) {
+        self.instance.record(state, Some(&listeners::served_at(addresses)));
     }
 
     /// The number of tasks with unfinished work; `None` if the store cannot be read.
@@ -210,9 +232,10 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    pub(crate) fn open(path: &Path) -> Result<Self, ServeError> {
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, ServeError> {
         let (feed, clock) = (Feed::default(), Clock::system());
-        let store = Sqlite::open(&store::SqliteOptions::at(path), feed.clone(), &clock)?;
+        let options = SqliteOptions { min_free_disk: limits.min_free_disk, ..SqliteOptions::at(path) };
+        let store = Sqlite::open(&options, feed.clone(), &clock)?;
         Ok(Self { store, feed, clock })
     }
 }
@@ -234,6 +257,7 @@ pub struct Builder {
     allowed_hosts: Vec<String>,
     cors_origins: Vec<String>,
     auth: Auth,
+    rate_limits: RateLimits,
     /// The accepted methods of agents that list some, by agent id.
     listed_auth: BTreeMap<String, Vec<AuthMethod>>,
     /// The first execution setting of an agent that is invalid.
@@ -342,9 +366,24 @@ impl Builder {
         self
     }
 
+    /// How often callers may call; default: no limit. Beyond it, calls are refused with the status 429 and `Retry-After`.
+    ///
+    /// Callers without a credential are counted by their address, which an application tells with [`Peer`] or axum's
+    /// `ConnectInfo`, and not at all without it.
+    ///
+    /// ```
+    /// # use a2ad::server::{RateLimits, Server};
+    /// let limits = RateLimits { per_key: "600/min".parse().ok(), ..RateLimits::default() };
+    /// Server::builder().rate_limits(limits);
+    /// ```
+    pub fn rate_limits(mut self, limits: RateLimits) -> Self {
+        self.rate_limits = limits;
+        self
+    }
+
     /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.
     pub fn build(self) -> Result<Server, ServeError> {
-        Ok(self.start(None)?.0)
+        Ok(self.start(&[])?.0)
     }
 
     /// Serves at this address until a stop signal arrives, then shuts down gracefully; a second signal stops at
@@ -354,33 +393,54 @@ impl Builder {
     /// otherwise as one event of `tracing` if the process has a subscriber, and as text if it has none.
     ///
     /// On an address that others can reach, every agent needs [`Card::auth`] or the server [`Builder::auth`](Self::auth);
-    /// an agent that everybody may call there needs `Card::anonymous(true)`. There is no TLS: put a proxy in front of it, and
-    /// set [`public_url`](Self::public_url).
+    /// an agent that everybody may call there needs `Card::anonymous(true)`. There is no TLS: use
+    /// [`serve_on`](Self::serve_on), or put a proxy in front of it and set [`public_url`](Self::public_url).
     ///
     /// # Errors
     ///
     /// See [`ServeError`].
     pub async fn serve(self, address: impl ToSocketAddrs) -> crate::Result<()> {
-        let address = serve::resolve(address).await?;
+        let address = ListenAddress::plain(serve::resolve(address).await?);
+        Ok(self.serve_at(vec![address]).await?)
+    }
+
+    /// The same on several addresses, each with or without TLS.
+    ///
+    /// # Errors
+    ///
+    /// See [`ServeError`]. All addresses are bound before anything starts.
+    pub async fn serve_on(self, addresses: impl IntoIterator<Item = Listen>) -> crate::Result<()> {
+        let addresses = listen::resolve_all(addresses).await?;
+        Ok(self.serve_at(addresses).await?)
+    }
+
+    async fn serve_at(mut self, addresses: Vec<ListenAddress>) -> Result<(), ServeError> {
+        if listeners::caller_urls(&addresses).is_empty() {
+            return Err(ServeError::NoAddress);
+        }
+        self.auth.set_client_certificates(addresses.iter().any(ListenAddress::verifies_clients));
         let unprotected: Vec<&str> = self.unprotected().collect();
-        let listener = serve::bind(address, &unprotected).await?;
+        let Listeners { addresses, sockets } = Listeners::bind(addresses, &unprotected).await?;
         let signals = serve::Signals::new();
-        let address = listener.local_addr().unwrap_or(address);
-        let (server, Started { server_options, store, admin_token }) = self.start(Some(address))?;
-        // Before the address is shown: commands that are run then look for it in the record.
-        server.record(InstanceState::Serving, Some(address));
-        let catalog = server.catalog();
-        Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config: None }
+        let (server, Started { server_options, store, admin_token }) = self.start(&addresses)?;
+        // Before the addresses are shown: commands that are run then look for them in the record.
+        server.record(InstanceState::Serving, &addresses);
+        let (addresses, catalog) = (addresses.as_slice(), server.catalog());
+        Banner { addresses, catalog: &catalog, server_options: &server_options, store: &store, config: None }
             .show();
         if let Some(admin_token) = admin_token {
             admin_token.announce();
         }
-        serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await?;
-        Ok(())
+        let audit = serve::ProcessAudit { audit: server_options.audit.clone(), clock: server.clock() };
+        audit.record("server.start", None).await;
+        let drain_delay = serve::default_drain_delay(addresses);
+        let served = serve::serve_until_stopped(server, sockets, signals, drain_delay).await;
+        audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
+        served
     }
 
-    /// Starts the server; the address is that of its own listener, on which operators have their API.
-    fn start(mut self, address: Option<SocketAddr>) -> Result<(Server, Started), ServeError> {
+    /// Starts the server; the addresses are those of its own listeners, on which operators have their API.
+    fn start(mut self, addresses: &[ListenAddress]) -> Result<(Server, Started), ServeError> {
         if let Some(error) = self.invalid_setting.take() {
             return Err(error);
         }
@@ -389,14 +449,15 @@ impl Builder {
         }
         let default_agent = self.check_ids()?.to_owned();
         self.check_auth()?;
-        let mut server_options = self.server_options(address)?;
+        let mut server_options = self.server_options(addresses)?;
         let (store, temp_dir) = self.store_path()?;
-        let opened = OpenStore::open(&store)?;
-        let admin_token = match (address, &temp_dir) {
-            (Some(_), None) => Some(AdminToken::of(&store)?),
-            (Some(_), Some(_)) | (None, _) => None,
-        };
+        let opened = OpenStore::open(&store, &self.limits)?;
+        let has_operators = !addresses.is_empty() && temp_dir.is_none();
+        let admin_token = has_operators.then(|| AdminToken::of(&store)).transpose()?;
         server_options.auth.admin_token = admin_token.as_ref().map(AdminToken::secret);
+        if admin_token.is_some() {
+            server_options.audit = Some(Arc::new(audit::open_beside(&store, opened.clock.clone())?));
+        }
         let limits = self.limits;
         let mut server = Server::start(opened, self.catalog(default_agent), limits, server_options.clone());
         // The directory is deleted when the last router or server is dropped.
@@ -460,19 +521,20 @@ impl Builder {
         Catalog::new(default_agent, agents)
     }
 
-    fn server_options(&self, address: Option<SocketAddr>) -> Result<ServerOptions, ServeError> {
+    fn server_options(&self, addresses: &[ListenAddress]) -> Result<ServerOptions, ServeError> {
         let mut server_options = ServerOptions {
             accepted_versions: self.accepted_versions,
             errors: self.errors,
             ..ServerOptions::default()
         };
         server_options.card.shape = self.card_shape;
+        server_options.rate_limits = self.rate_limits;
         if let Some(url) = self.public_url.iter().find(|url| !inbound::is_public_url(url)) {
             let problem = "is not a URL such as https://agents.example.com";
             return Err(ServeError::Setting { name: "public_url", value: url.clone(), problem });
         }
         server_options.public_url = self.public_url.clone();
-        let audiences = serve::audiences(self.public_url.as_deref(), address);
+        let audiences = listeners::audiences(self.public_url.as_deref(), addresses);
         server_options.auth = self.auth.clone().into_options(audiences);
         server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
         server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;

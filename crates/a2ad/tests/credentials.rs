@@ -106,7 +106,10 @@ async fn invalid_and_missing_settings_are_rejected_without_the_secret() {
         (AuthMethod::Jwt, "agent id \"a\" accepts tokens of a shared secret, and Auth has none"),
         (AuthMethod::Oidc, "agent id \"a\" accepts tokens of issuers, and Auth has none"),
         (AuthMethod::Bearer, "agent id \"a\" accepts a static token, and Auth has none"),
-        (AuthMethod::Mtls, "agent id \"a\" accepts client certificates, which are not supported yet"),
+        (
+            AuthMethod::Mtls,
+            "agent id \"a\" accepts client certificates, and no address of Builder::serve_on verifies them; set TlsFiles::client_ca",
+        ),
     ] {
         assert_eq!(refused(Server::builder().agent(Card::new("a").auth([method]), Echo)), text);
     }

@@ -48,7 +48,7 @@ impl Client {
     pub fn connect_with(url: &str, options: ClientOptions) -> Result<Self, Error> {
         let endpoint = parse_url(url)?;
         let dialect = options.dialect.unwrap_or_default();
-        Ok(Self::new(Transport::to(&endpoint)?, endpoint, dialect, options))
+        Ok(Self::new(Transport::to(&endpoint, &options.tls)?, endpoint, dialect, options))
     }
 
     /// A client for the agent whose card is below this base URL, or at this URL.

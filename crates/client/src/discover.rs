@@ -41,7 +41,7 @@ enum CardLocation {
 /// Finds the card of the agent at this URL: at a well-known path below it, or at the URL itself.
 pub async fn find_card(url: &str, options: &ClientOptions) -> Result<FoundCard, Error> {
     let base = parse_url(url)?;
-    let transport = Transport::to(&base)?;
+    let transport = Transport::to(&base, &options.tls)?;
     for (location, url) in locations(&base) {
         if let Some(document) = fetch(&transport, &url, location, options).await? {
             match decode(&document) {
@@ -63,7 +63,8 @@ pub async fn get(url: &str, options: &ClientOptions) -> Result<(StatusCode, Vec<
     let url = parse_url(url)?;
     let mut headers = options.headers.clone();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    let response = Transport::to(&url)?.send(Method::GET, url, headers, Vec::new()).await?;
+    let transport = Transport::to(&url, &options.tls)?;
+    let response = transport.send(Method::GET, url, headers, Vec::new()).await?;
     Ok((response.status(), read_body(response, options.max_response_bytes).await?))
 }
 
@@ -99,7 +100,11 @@ impl FoundCard {
         if !same_origin && !options.headers.is_empty() {
             return Err(Error::OtherOrigin { endpoint: endpoint.into() });
         }
-        let transport = if same_origin { self.transport.clone() } else { Transport::to(&endpoint)? };
+        let transport = if same_origin {
+            self.transport.clone()
+        } else {
+            Transport::to(&endpoint, &options.tls.without_certificate())?
+        };
         let (dialect, fallback) = match self.ambiguous.filter(|_| options.dialect.is_none()) {
             Some((first, second)) => (first, Some(second)),
             None => (choice.dialect, None),

@@ -29,8 +29,8 @@
 //!   of two old generations it uses and it does not know the method of the first, the call is made in the
 //!   other one. [`Follow`] retries with backoff for as long as the caller waits, and sends a message again
 //!   only to agents that deduplicate it.
-//! - **TLS** uses rustls with aws-lc-rs and the root certificates of the platform. The default provider of
-//!   the process is neither used nor set.
+//! - **TLS** uses rustls with aws-lc-rs and the root certificates of the platform, unless
+//!   [`ClientTls`] names others. The default provider of the process is neither used nor set.
 //!
 //! Restricting which hosts may be called is not done here.
 
@@ -51,6 +51,7 @@ mod reply;
 mod sse;
 mod stream;
 pub mod text;
+mod tls;
 mod transport;
 mod validators;
 
@@ -62,4 +63,5 @@ pub use follow::{Follow, FollowEvent};
 pub use options::ClientOptions;
 pub use reply::SendReply;
 pub use stream::EventStream;
+pub use tls::{ClientTls, ClientTlsError};
 pub use validators::{Validators, WatchedDocument};

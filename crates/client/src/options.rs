@@ -1,7 +1,9 @@
 //! Settings for all calls of a client.
 
-use http::HeaderMap;
-use protocol::Dialect;
+use http::{HeaderMap, HeaderValue};
+use protocol::{Dialect, TraceContext};
+
+use crate::ClientTls;
 
 /// Settings of a [`Client`](crate::Client).
 ///
@@ -25,6 +27,8 @@ pub struct ClientOptions {
     pub max_response_bytes: usize,
     /// Maximum size of one event of a stream. The default is 16 MiB.
     pub max_event_bytes: usize,
+    /// Which servers are trusted, and the certificate of the client, which only the given URL's origin gets.
+    pub tls: ClientTls,
 }
 
 impl ClientOptions {
@@ -32,6 +36,21 @@ impl ClientOptions {
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Self {
         Self { headers, ..self }
+    }
+
+    /// Adds the headers of a trace (W3C Trace Context), so that the calls belong to it. An agent passes on the span of its
+    /// run, `Turn::trace_context`.
+    #[must_use]
+    pub fn with_trace_context(mut self, trace: &TraceContext) -> Self {
+        let texts =
+            [("traceparent", Some(trace.to_string())), ("tracestate", trace.state().map(str::to_owned))];
+        for (name, text) in texts {
+            // A valid state is printable ASCII, which a header can contain.
+            if let Some(value) = text.and_then(|text| HeaderValue::try_from(text).ok()) {
+                self.headers.insert(name, value);
+            }
+        }
+        self
     }
 
     /// Replaces [`dialect`](Self::dialect); `None` uses the one the card prefers.
@@ -51,6 +70,12 @@ impl ClientOptions {
     pub fn with_max_event_bytes(self, max_event_bytes: usize) -> Self {
         Self { max_event_bytes, ..self }
     }
+
+    /// Replaces [`tls`](Self::tls).
+    #[must_use]
+    pub fn with_tls(self, tls: ClientTls) -> Self {
+        Self { tls, ..self }
+    }
 }
 
 impl Default for ClientOptions {
@@ -60,6 +85,7 @@ impl Default for ClientOptions {
             dialect: None,
             max_response_bytes: 64 * 1024 * 1024,
             max_event_bytes: 16 * 1024 * 1024,
+            tls: ClientTls::default(),
         }
     }
 }

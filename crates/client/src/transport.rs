@@ -1,13 +1,11 @@
 //! One HTTP exchange: the only code that builds an HTTP client.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use http::{HeaderMap, Method, header};
 use reqwest::{Response, Url, redirect};
-use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
-use rustls_platform_verifier::Verifier;
 
-use crate::Error;
+use crate::{ClientTls, Error};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Idle time before TCP keep-alive probes.
@@ -21,7 +19,8 @@ pub(crate) struct Transport(reqwest::Client);
 impl Transport {
     /// A transport for this URL. Proxies from the environment are used except for loopback addresses.
     #[expect(clippy::disallowed_methods, reason = "the one place of this crate that builds an HTTP client")]
-    pub(crate) fn to(url: &Url) -> Result<Self, Error> {
+    pub(crate) fn to(url: &Url, tls: &ClientTls) -> Result<Self, Error> {
+        let tls = tls.config(url.scheme() == "http").map_err(Error::transport)?;
         let mut builder = reqwest::Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -29,7 +28,7 @@ impl Transport {
             .tcp_keepalive(KEEP_ALIVE)
             .tcp_nodelay(true)
             .user_agent(NAME)
-            .tls_backend_preconfigured(tls_config(url)?);
+            .tls_backend_preconfigured(tls);
         if is_loopback(url) {
             builder = builder.no_proxy();
         }
@@ -53,26 +52,6 @@ impl Transport {
             _ => Ok(response),
         }
     }
-}
-
-/// The TLS settings for this URL, with the platform's root certificates.
-///
-/// The provider is given explicitly: the default of the process belongs to the program that uses this crate,
-/// which may have installed another one or none.
-fn tls_config(url: &Url) -> Result<ClientConfig, Error> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
-    let builder = builder.with_safe_default_protocol_versions().map_err(Error::transport)?;
-    let builder = if url.scheme() == "http" {
-        // No certificate is needed, so the client also works on machines without root certificates.
-        builder.with_root_certificates(RootCertStore::empty())
-    } else {
-        let verifier = Verifier::new(provider).map_err(Error::transport)?;
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
-    };
-    let mut config = builder.with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 /// Parses an http or https URL without credentials.

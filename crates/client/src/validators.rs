@@ -28,7 +28,7 @@ impl WatchedDocument {
         let url = parse_url(url)?;
         let mut headers = options.headers.clone();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        Ok(Self { transport: Transport::to(&url)?, url, headers })
+        Ok(Self { transport: Transport::to(&url, &options.tls)?, url, headers })
     }
 
     /// Requests the validators; `None` if there is no such document.

@@ -38,6 +38,7 @@ pub use skill_schemas::SkillSchemas;
 
 use crate::{
     agent::{Agent as _, DynAgent},
+    agent_switches::{AgentSwitch, SwitchState, Switches, SwitchesByAgent},
     clock::Clock,
     idempotency::Dedupe,
     retention::Retention,
@@ -70,6 +71,8 @@ pub struct RegisteredAgent {
     cards: CardCache,
     /// Every call without a credential has it; set when the agent joins a catalog.
     anonymous_scope: Scope,
+    /// The decision of an operator that overrides `settings.enabled` of the configuration.
+    switch: Option<AgentSwitch>,
 }
 
 /// What an agent's card shows.
@@ -108,6 +111,7 @@ impl RegisteredAgent {
             run_settings: RunSettings::default(),
             skill_settings: BTreeMap::new(),
             cards: CardCache::default(),
+            switch: None,
         }
     }
 
@@ -151,6 +155,16 @@ impl RegisteredAgent {
         self
     }
 
+    /// As an operator has decided, whatever its settings are.
+    fn with_switch(self, switch: &AgentSwitch) -> Self {
+        let enabled = match switch.state {
+            SwitchState::Enabled => true,
+            SwitchState::Disabled => false,
+        };
+        let settings = AgentSettings { enabled, ..self.settings.clone() };
+        Self { switch: Some(switch.clone()), ..self.with_settings(settings) }
+    }
+
     /// What applies to the runs of a task with this skill. A task without a skill has the settings of the agent's skill
     /// if there is only one, else those of the agent.
     pub fn policy(&self, skill: Option<&str>, limits: &Limits) -> RunPolicy {
@@ -188,6 +202,11 @@ impl RegisteredAgent {
     /// How this agent is served.
     pub fn settings(&self) -> &AgentSettings {
         &self.settings
+    }
+
+    /// The decision of an operator whether it is enabled; `None` if the configuration decides that.
+    pub fn switch(&self) -> Option<&AgentSwitch> {
+        self.switch.as_ref()
     }
 
     /// The scope of callers without a credential.
@@ -306,7 +325,7 @@ impl Debug for RegisteredAgent {
 /// All agents of this server at one time.
 #[derive(Debug)]
 pub struct Catalog {
-    tenants: BTreeMap<String, Tenant>,
+    tenants: BTreeMap<String, Arc<Tenant>>,
     /// Retention for stored tasks of agents that are no longer registered.
     unregistered: Retention,
     /// When it came into use.
@@ -322,6 +341,20 @@ struct Tenant {
     lists: CardCache,
     /// Built with the catalog, so that no request waits for it.
     search: AgentSearch,
+}
+
+impl Tenant {
+    fn new(default_agent: String, agents: BTreeMap<String, Arc<RegisteredAgent>>) -> Self {
+        let search = AgentSearch::new(agents.values().filter(|agent| agent.settings().enabled));
+        Self { default_agent, agents, lists: CardCache::default(), search }
+    }
+
+    /// The same tenant with some agents replaced.
+    fn with_agents(&self, replaced: impl IntoIterator<Item = (String, Arc<RegisteredAgent>)>) -> Self {
+        let mut agents = self.agents.clone();
+        agents.extend(replaced);
+        Self::new(self.default_agent.clone(), agents)
+    }
 }
 
 impl Catalog {
@@ -350,10 +383,35 @@ impl Catalog {
             (registered.info.id.clone(), Arc::new(registered))
         });
         let agents: BTreeMap<String, Arc<RegisteredAgent>> = agents.collect();
-        let search = AgentSearch::new(agents.values().filter(|agent| agent.settings().enabled));
-        let (default_agent, lists) = (default_agent.into(), CardCache::default());
-        self.tenants.insert(tenant, Tenant { default_agent, agents, lists, search });
+        self.tenants.insert(tenant, Arc::new(Tenant::new(default_agent.into(), agents)));
         self
+    }
+
+    /// The same agents after a decision of an operator about one of them.
+    fn with_switch(&self, switch: &AgentSwitch) -> Self {
+        let mut tenants = self.tenants.clone();
+        if let Some(tenant) = tenants.get_mut(&switch.tenant)
+            && let Some(agent) = tenant.agents.get(&switch.agent)
+        {
+            let switched = RegisteredAgent::clone(agent).with_switch(switch);
+            *tenant = Arc::new(tenant.with_agents([(switch.agent.clone(), Arc::new(switched))]));
+        }
+        Self { tenants, ..*self }
+    }
+
+    /// Applies the decisions of operators to agents that do not know them yet.
+    fn apply_switches(&mut self, switches: &SwitchesByAgent) {
+        for (name, tenant) in &mut self.tenants {
+            let of_tenant = switches.values().filter(|switch| switch.tenant == *name);
+            let switched = of_tenant.filter_map(|switch| {
+                let agent = RegisteredAgent::clone(tenant.agents.get(&switch.agent)?);
+                Some((switch.agent.clone(), Arc::new(agent.with_switch(switch))))
+            });
+            let switched: Vec<_> = switched.collect();
+            if !switched.is_empty() {
+                *tenant = Arc::new(tenant.with_agents(switched));
+            }
+        }
     }
 
     /// Sets the retention for stored tasks of agents that are no longer registered.
@@ -444,14 +502,17 @@ pub struct CurrentCatalog {
     catalog: Arc<ArcSwap<Catalog>>,
     swaps: Arc<AtomicU64>,
     changes: Arc<watch::Sender<()>>,
+    switches: Arc<Switches>,
     clock: Clock,
 }
 
 impl CurrentCatalog {
-    pub(crate) fn new(mut catalog: Catalog, clock: Clock) -> Self {
+    pub(crate) fn new(mut catalog: Catalog, switches: Vec<AgentSwitch>, clock: Clock) -> Self {
+        let switches = Arc::new(Switches::new(switches));
+        catalog.apply_switches(&switches.lock());
         catalog.since = clock.now();
         let catalog = Arc::new(ArcSwap::from_pointee(catalog));
-        Self { catalog, swaps: Arc::default(), changes: Arc::default(), clock }
+        Self { catalog, swaps: Arc::default(), changes: Arc::default(), switches, clock }
     }
 
     /// The catalog as it is now. Whoever holds it does not see later swaps.
@@ -459,10 +520,25 @@ impl CurrentCatalog {
         self.catalog.load_full()
     }
 
-    /// Replaces the catalog. Calls and runs that have begun end with the agent they began with; everything that begins
+    /// Replaces the catalog; the decisions of operators apply to the new one too. Calls and runs that have begun end with the agent they began with; everything that begins
     /// later, queued and retried turns included, takes the new one. Returns the replaced one: with many skills it takes
     /// milliseconds to drop.
     pub fn swap(&self, mut catalog: Catalog) -> Arc<Catalog> {
+        let switches = self.switches.lock();
+        catalog.apply_switches(&switches);
+        self.replace(catalog)
+    }
+
+    /// Enables or disables an agent from now on, also in later catalogs. Returns the replaced catalog.
+    pub(crate) fn switch(&self, switch: AgentSwitch) -> Arc<Catalog> {
+        let mut switches = self.switches.lock();
+        let catalog = self.load().with_switch(&switch);
+        switches.insert((switch.tenant.clone(), switch.agent.clone()), switch);
+        self.replace(catalog)
+    }
+
+    /// Puts a catalog into use, while the switches are locked.
+    fn replace(&self, mut catalog: Catalog) -> Arc<Catalog> {
         catalog.since = self.clock.now();
         let replaced = self.catalog.swap(Arc::new(catalog));
         self.swaps.fetch_add(1, Ordering::Release);

@@ -4,7 +4,12 @@ use aws_lc_rs::{constant_time, hmac};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use protocol::{ListTasks, Timestamp};
 
-use crate::{ids::TaskNo, log::Seq, scope::Scope, store::ListPosition};
+use crate::{
+    ids::TaskNo,
+    log::Seq,
+    scope::Scope,
+    store::{ListPosition, OperatorQuery},
+};
 
 /// Creates and verifies page tokens for one caller and one filter.
 ///
@@ -19,13 +24,28 @@ const CODE_BYTES: usize = 16;
 impl PageTokens {
     /// Tokens bound to this caller and this filter.
     pub fn new(key: [u8; 32], scope: &Scope, filter: &ListTasks) -> Self {
-        let mut code = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
         let scope = scope.parts();
         let status = filter.status.map_or(String::new(), |state| state.number().to_string());
         let since = filter.status_timestamp_after.map_or(String::new(), |at| at.as_millis().to_string());
         let context = filter.context_id.as_ref().map_or("", |id| id.as_str());
-        for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, context, &status, &since]
-        {
+        let parts =
+            [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, context, &status, &since];
+        Self::over(key, &parts)
+    }
+
+    /// Tokens of operators, bound to this filter. They have another number of parts than those of callers, so that
+    /// neither are valid as the others.
+    pub(crate) fn of_operators(key: [u8; 32], filter: &OperatorQuery) -> Self {
+        let text = |value: &Option<String>| value.as_ref().map_or(String::new(), |value| format!("={value}"));
+        let state = filter.state.map_or(String::new(), |state| state.number().to_string());
+        let since = filter.since.map_or(String::new(), |at| at.as_millis().to_string());
+        let (agent, principal) = (text(&filter.agent), text(&filter.principal));
+        Self::over(key, &["operators", &filter.tenant, &agent, &principal, &state, &since])
+    }
+
+    fn over(key: [u8; 32], parts: &[&str]) -> Self {
+        let mut code = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
+        for part in parts {
             // Length-prefixed, so that two different lists of parts never give the same bytes.
             code.update(&(part.len() as u64).to_be_bytes());
             code.update(part.as_bytes());

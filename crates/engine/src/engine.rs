@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::{
-    Dialect, ErrorKind, Operation, Reply, TaskId, TaskState, Timestamp, error::excerpt, model::Secret,
+    Dialect, ErrorKind, Operation, Reply, TaskId, TaskState, Timestamp, TraceContext, error::excerpt,
+    model::Secret,
 };
 
 use crate::{
+    agent_switches::{AgentSwitch, SwitchError},
     api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey},
     catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
@@ -16,14 +18,18 @@ use crate::{
     ids::Ids,
     log::Seq,
     memory::{MemoryBudget, Reservation},
+    metrics::{DiskUsage, RunMetrics, RunnerLoad, StoreMetrics},
     operations,
+    operators::OperatedTasks,
     origin::Origin,
+    principal_caps::PrincipalCaps,
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
     store::{Lookup, Store, StoreError, Visibility},
     stream::TaskStream,
     task_numbers::TaskNumbers,
+    trace::begin_trace,
 };
 
 /// Executes operations on tasks and runs the agents. Cheap to clone.
@@ -40,6 +46,8 @@ pub(crate) struct EngineInner {
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
     api_keys: Arc<ApiKeys>,
+    /// Held while an agent is enabled or disabled.
+    switching: Arc<tokio::sync::Mutex<()>>,
     memory: MemoryBudget,
 }
 
@@ -61,8 +69,12 @@ pub struct Call {
     pub task_policy: TaskPolicy,
     /// The call's memory reservation; `None` when memory is not limited.
     pub memory: Option<Arc<Reservation>>,
+    /// What the caller may have at a time; default: no limit.
+    pub caps: PrincipalCaps,
     /// The agent that the request was checked against; `None` looks it up in the current catalog.
     pub agent: Option<Arc<RegisteredAgent>>,
+    /// The span that the call is; its runs and commits belong to the same trace.
+    pub trace: TraceContext,
 }
 
 /// Settings of a compatibility profile that affect how messages are assigned to tasks. The default follows
@@ -97,7 +109,9 @@ impl Call {
             wait: None,
             task_policy: TaskPolicy::default(),
             memory: None,
+            caps: PrincipalCaps::default(),
             agent: None,
+            trace: begin_trace(),
         }
     }
 
@@ -126,7 +140,7 @@ pub enum CallResponse {
 impl Engine {
     /// Starts an engine on a store that publishes to this feed.
     pub fn start(store: Arc<dyn Store>, feed: Feed, catalog: Catalog, clock: Clock, limits: Limits) -> Self {
-        let catalog = CurrentCatalog::new(catalog, clock.clone());
+        let catalog = CurrentCatalog::new(catalog, store.agent_switches(), clock.clone());
         let runner = Runner::new(Arc::clone(&store), catalog.clone(), clock.clone(), limits);
         runner.start();
         runner.spawn_purger(Purger::new(Arc::clone(&store), catalog, clock.clone(), limits));
@@ -145,6 +159,7 @@ impl Engine {
             ids,
             seal_key,
             api_keys,
+            switching: Arc::default(),
             memory,
         }))
     }
@@ -174,6 +189,11 @@ impl Engine {
         }
     }
 
+    /// The tasks of all owners, for operators.
+    pub fn operated_tasks(&self) -> OperatedTasks {
+        OperatedTasks::new(Arc::clone(&self.0.store))
+    }
+
     /// The catalog of agents in use; swapping it changes which agents new calls and turns get.
     pub fn catalog(&self) -> &CurrentCatalog {
         self.0.runner.catalog()
@@ -201,9 +221,55 @@ impl Engine {
         self.0.api_keys.revoke(id, self.0.clock.now()).await
     }
 
+    /// Enables or disables an agent of the catalog. The decision is durable and in force when this returns. Dropping the
+    /// future does not revoke it.
+    pub async fn switch_agent(&self, switch: AgentSwitch) -> Result<AgentSwitch, SwitchError> {
+        if self.catalog().load().get(&switch.tenant, &switch.agent).is_none() {
+            return Err(SwitchError::UnknownAgent(excerpt(&switch.agent)));
+        }
+        // One at a time, so that memory follows the store in its order.
+        let switching = Arc::clone(&self.0.switching).lock_owned().await;
+        let (store, catalog, decided) = (Arc::clone(&self.0.store), self.catalog().clone(), switch.clone());
+        // Not on a thread that serves requests: indexing and dropping many skills takes milliseconds.
+        let switched = tokio::task::spawn_blocking(move || {
+            let stored = store.set_agent_switch(decided.clone());
+            drop(catalog.switch(decided));
+            drop(switching);
+            stored
+        });
+        let stored = switched.await.map_err(|_| StoreError::Unavailable("the engine has stopped".into()))?;
+        stored.await?;
+        Ok(switch)
+    }
+
     /// The limits that this engine was started with.
     pub fn limits(&self) -> &Limits {
         self.0.runner.limits()
+    }
+
+    /// Whether messages are refused because little disk space is left; everything else is served.
+    pub fn is_low_on_space(&self) -> bool {
+        self.0.store.is_low_on_space()
+    }
+
+    /// What the runs of this process have counted.
+    pub fn run_metrics(&self) -> &RunMetrics {
+        self.0.runner.metrics()
+    }
+
+    /// What the store has counted.
+    pub fn store_metrics(&self) -> &StoreMetrics {
+        self.0.store.metrics()
+    }
+
+    /// The runs in progress and the work that waits for them.
+    pub fn load(&self) -> RunnerLoad {
+        self.0.runner.load()
+    }
+
+    /// How much space the store uses, and how much is left for it.
+    pub async fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
+        self.0.store.disk_usage().await
     }
 
     /// The memory budget shared by all calls.

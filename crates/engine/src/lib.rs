@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod agent;
+mod agent_switches;
 mod api_keys;
 mod catalog;
 mod clock;
@@ -21,8 +22,11 @@ mod idempotency;
 pub mod ids;
 pub mod log;
 mod memory;
+pub mod metrics;
 mod operations;
+mod operators;
 mod origin;
+mod principal_caps;
 mod retention;
 mod runner;
 mod scope;
@@ -30,11 +34,13 @@ pub mod store;
 mod stream;
 pub mod task;
 mod task_numbers;
+mod trace;
 
 pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
     Parts, Record, Recording, Turn, Update, agent_fn,
 };
+pub use agent_switches::{AgentSwitch, SwitchError, SwitchState};
 pub use api_keys::{
     ApiKey, ApiKeyError, ApiKeys, KeysNotLoaded, NewApiKey, is_valid_key_prefix, random_text,
 };
@@ -51,9 +57,12 @@ pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
 pub use memory::{MemoryBudget, Reservation, SharedBytes};
+pub use operators::{ListedTask, OperatedTasks, OperatorList};
 pub use origin::Origin;
+pub use principal_caps::{CapReached, PrincipalCaps};
 pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};
 pub use scope::{Scope, ScopeParts};
 pub use store::Store;
 pub use stream::{Frame, StreamItem, TaskStream};
+pub use trace::{begin_trace, random_span_id};

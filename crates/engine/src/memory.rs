@@ -42,6 +42,11 @@ impl MemoryBudget {
         body.saturating_mul(3)
     }
 
+    /// The most bytes that can be reserved.
+    pub fn limit(&self) -> u64 {
+        self.0.limit
+    }
+
     /// Bytes currently reserved.
     pub fn used(&self) -> u64 {
         self.0.used.load(Ordering::Relaxed)

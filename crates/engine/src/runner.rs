@@ -43,8 +43,11 @@ use crate::{
     catalog::CurrentCatalog,
     clock::Clock,
     ids::TaskNo,
+    metrics::RunMetrics,
+    principal_caps::PrincipalCaps,
     retention::Purger,
     store::{Committed, MAX_DUE_AHEAD, NotCommitted, Receipt, Store},
+    trace::WaitingTraces,
 };
 
 /// Concurrency, time and size limits.
@@ -71,6 +74,11 @@ pub struct Limits {
     pub max_journal: u64,
     /// Maximum bytes of requests and responses in memory; beyond it calls are rejected as unavailable.
     pub memory: u64,
+    /// Free bytes on the file system of the store below which messages are rejected as unavailable; 0, the default, is
+    /// no limit. For whoever opens the store.
+    pub min_free_disk: u64,
+    /// What one principal may have at a time; default: no limit. Not for callers without a credential on loopback.
+    pub per_principal: PrincipalCaps,
 }
 
 impl Default for Limits {
@@ -86,6 +94,8 @@ impl Default for Limits {
             max_saved: 1 << 20,
             max_journal: 16 << 20,
             memory: 1 << 30,
+            min_free_disk: 0,
+            per_principal: PrincipalCaps::default(),
         }
     }
 }
@@ -96,6 +106,8 @@ pub(crate) struct Runner {
     catalog: CurrentCatalog,
     clock: Clock,
     limits: Limits,
+    metrics: Arc<RunMetrics>,
+    traces: WaitingTraces,
     slots: Slots,
     /// Cancellation tokens of this process's runs, by task, each with a registration number. Several runs may
     /// try to start the same turn; until the commit decides which one gets it, all of them are registered.
@@ -154,6 +166,8 @@ impl Runner {
             catalog,
             clock,
             limits,
+            metrics: Arc::default(),
+            traces: WaitingTraces::default(),
             slots: Slots::new(&limits),
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
@@ -354,6 +368,14 @@ impl Runner {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    pub(crate) fn traces(&self) -> &WaitingTraces {
+        &self.traces
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<RunMetrics> {
+        &self.metrics
     }
 
     pub(crate) fn catalog(&self) -> &CurrentCatalog {

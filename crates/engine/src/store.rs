@@ -7,6 +7,7 @@
 
 mod change;
 mod log_reader;
+mod operators;
 mod receipt;
 mod rows;
 mod step;
@@ -20,6 +21,7 @@ pub use change::{
     Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, Visibility, WorkState,
 };
 pub use log_reader::{LogReader, LogSlice};
+pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub(crate) use rows::is_due;
 pub use rows::{
@@ -29,11 +31,14 @@ pub use rows::{
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
+pub use crate::principal_caps::{CapReached, Demand, PrincipalCaps, Used};
 use crate::{
+    agent_switches::AgentSwitch,
     api_keys::ApiKey,
     error,
     ids::{Ids, Tag, TaskNo},
     log::{Corrupt, Entry, Seq},
+    metrics::{DiskUsage, StoreMetrics},
     scope::Scope,
 };
 
@@ -45,6 +50,11 @@ pub trait Store: Send + Sync + 'static {
     /// Queues a change. It is durable when the receipt resolves to success, not before; dropping the receipt
     /// does not revoke the change.
     fn commit(&self, change: Change) -> Receipt;
+
+    /// Whether messages are refused because little disk space is left.
+    fn is_low_on_space(&self) -> bool {
+        false
+    }
 
     /// The row of a task of this scope, without its log.
     fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>>;
@@ -150,6 +160,28 @@ pub trait Store: Send + Sync + 'static {
     /// Queues an API key to be marked as revoked. It is durable when the future resolves to `true`; `false` if there is
     /// no valid key with this id. Dropping the future does not revoke the change.
     fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool>;
+
+    /// The decisions of operators about agents, as they were when the store was opened.
+    fn agent_switches(&self) -> Vec<AgentSwitch>;
+
+    /// Queues a decision about an agent, which replaces an earlier one. It is durable when the future resolves; dropping
+    /// the future does not revoke it.
+    fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool>;
+
+    /// A page of the visible tasks of all owners, the newest task first. For operators.
+    fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage>;
+
+    /// The owner of the visible task with this number and tag. For operators.
+    fn owner(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<Scope>>;
+
+    /// How many visible tasks there are, by agent and state, and how much work is queued and running. For operators.
+    fn task_counts(&self) -> ReadFuture<TaskCounts>;
+
+    /// What the store has counted since it was opened.
+    fn metrics(&self) -> &StoreMetrics;
+
+    /// How much space the store uses, and how much is left for it.
+    fn disk_usage(&self) -> ReadFuture<DiskUsage>;
 
     /// The id codec with this store's key.
     fn ids(&self) -> Ids;

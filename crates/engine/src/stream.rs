@@ -1,6 +1,6 @@
 //! The frame stream of a streaming call.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{any::Any, collections::VecDeque, sync::Arc};
 
 use protocol::{ArtifactId, ErrorKind, Task, TaskId};
 
@@ -61,6 +61,8 @@ pub struct TaskStream {
     /// Events up to this number are always streamed, however many turns ended among them.
     show_through: Seq,
     finished: bool,
+    /// Dropped with the stream.
+    _held: Option<Box<dyn Any + Send>>,
 }
 
 impl TaskStream {
@@ -74,6 +76,7 @@ impl TaskStream {
             until,
             show_through: 0,
             finished: false,
+            _held: None,
         }
     }
 
@@ -86,7 +89,22 @@ impl TaskStream {
     /// A stream of only these entries.
     pub(crate) fn of(entries: Vec<(Seq, Arc<Entry>)>, until: Until) -> Self {
         let ready = entries.into();
-        Self { opening: None, decided: true, ready, watcher: None, until, show_through: 0, finished: false }
+        Self {
+            opening: None,
+            decided: true,
+            ready,
+            watcher: None,
+            until,
+            show_through: 0,
+            finished: false,
+            _held: None,
+        }
+    }
+
+    /// Keeps a value until the stream is dropped.
+    #[must_use]
+    pub fn holding(self, value: impl Send + 'static) -> Self {
+        Self { _held: Some(Box::new(value)), ..self }
     }
 
     /// Sets the artifacts that the client has received already, for a snapshot that omits them.

@@ -1,10 +1,10 @@
 //! The access log: one entry per call, with binding, method, agent, dialect, result and duration.
 //!
-//! Entries are of level `info` and target `a2ad::call`, so that they can be switched on and off separately. When they
-//! are off, a call only checks a flag. Content and metadata sent by a caller are never logged. The entry of a stream is
+//! Every call is counted in the metrics when its entry ends. Entries are of level `info` and target `a2ad::call`, so that
+//! they can be switched on and off separately; when they are off, a call is only counted. Content and metadata sent by a caller are never logged. The entry of a stream is
 //! written when the stream ends, from the events it sent; that of a call whose caller disconnects, at the disconnect.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Duration};
 
 use engine::{CallResponse, Origin, log::Kind};
 use protocol::{
@@ -12,17 +12,31 @@ use protocol::{
     dialect::{MethodFamily, of_method, v03},
 };
 
-use crate::endpoint::Endpoint;
+use crate::{
+    endpoint::Endpoint,
+    metrics::{
+        ServerMetrics,
+        calls::{BindingLabel, DialectLabel, MeasuredCall},
+    },
+    routes::Handler,
+    trace::RequestId,
+};
 
 /// The error of a call whose caller disconnected before the response.
 const CALLER_LEFT: &str = "CALLER_LEFT";
 
-/// The entry of a call in progress; `None` if the access log is off.
-pub(crate) struct CallEntry(Option<Box<Fields>>);
+/// The entry of a call in progress, and its count in the metrics; `None` for requests that are not calls.
+pub(crate) struct CallEntry(Option<Entry>);
+
+/// A call in progress.
+struct Entry {
+    measured: MeasuredCall,
+    /// `None` if the access log is off.
+    fields: Option<Box<Fields>>,
+}
 
 struct Fields {
-    started: Instant,
-    request_id: u64,
+    request_id: RequestId,
     binding: &'static str,
     agent: String,
     method: String,
@@ -35,21 +49,27 @@ struct Fields {
 
 impl CallEntry {
     /// Begins the entry of a call. The agent is logged only if it exists.
-    pub(crate) fn begin(request_id: u64, binding: &'static str, endpoint: &Endpoint) -> Self {
-        if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
-            return Self(None);
-        }
-        Self(Some(Box::new(Fields {
-            started: Instant::now(),
-            request_id,
-            binding,
-            agent: known_agent(endpoint),
-            method: "unknown".to_owned(),
-            dialect: "unknown",
-            task: None,
-            state: None,
-            error: None,
-        })))
+    pub(crate) fn begin(
+        metrics: &Arc<ServerMetrics>,
+        request_id: RequestId,
+        handler: Handler,
+        endpoint: &Endpoint,
+    ) -> Self {
+        let is_logged = tracing::enabled!(target: "a2ad::call", tracing::Level::INFO);
+        let fields = is_logged.then(|| {
+            Box::new(Fields {
+                request_id,
+                binding: handler.label(),
+                agent: known_agent(endpoint),
+                method: "unknown".to_owned(),
+                dialect: "unknown",
+                task: None,
+                state: None,
+                error: None,
+            })
+        });
+        let measured = MeasuredCall::begin(Arc::clone(metrics), BindingLabel::of(handler));
+        Self(Some(Entry { measured, fields }))
     }
 
     /// No entry, for requests that are not calls.
@@ -57,34 +77,50 @@ impl CallEntry {
         Self(None)
     }
 
+    fn fields(&mut self) -> Option<&mut Fields> {
+        self.0.as_mut()?.fields.as_deref_mut()
+    }
+
     /// Sets the binding, if the body has decided it.
-    pub(crate) fn set_binding(&mut self, binding: &'static str) {
-        let Some(fields) = &mut self.0 else { return };
-        fields.binding = binding;
+    pub(crate) fn set_binding(&mut self, handler: Handler) {
+        let Some(entry) = &mut self.0 else { return };
+        entry.measured.set_binding(BindingLabel::of(handler));
+        if let Some(fields) = &mut entry.fields {
+            fields.binding = handler.label();
+        }
+    }
+
+    /// Sets the ids, if the body has decided the trace.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn set_request_id(&mut self, request_id: RequestId) {
+        let Some(fields) = self.fields() else { return };
+        fields.request_id = request_id;
     }
 
     /// Sets the method. An unknown name is the caller's own text and not logged.
     pub(crate) fn set_method_if_known(&mut self, method: &str) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.fields() else { return };
         let known = of_method(method) != MethodFamily::Unknown;
         fields.method = if known { method } else { "unknown" }.to_owned();
     }
 
     /// Sets the method to a name that the binding defines.
     pub(crate) fn set_method(&mut self, method: &'static str) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.fields() else { return };
         fields.method = method.to_owned();
     }
 
     /// Sets the agent, if it becomes known only after the call has begun.
     pub(crate) fn set_agent(&mut self, endpoint: &Endpoint) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.fields() else { return };
         fields.agent = known_agent(endpoint);
     }
 
     /// Sets the task that the operation names, and the origin of the call.
     pub(crate) fn set_operation(&mut self, operation: &Operation, origin: Origin) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(entry) = &mut self.0 else { return };
+        entry.measured.set_dialect(origin);
+        let Some(fields) = &mut entry.fields else { return };
         fields.dialect = origin.label();
         let task = match operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
@@ -103,58 +139,81 @@ impl CallEntry {
 
     /// Sets the task of a request that is not an operation.
     pub(crate) fn set_task(&mut self, task: &TaskId) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.fields() else { return };
         fields.task = Some(task.to_string());
     }
 
     /// Sets the state of that task.
     pub(crate) fn set_state(&mut self, state: &'static str) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.fields() else { return };
         fields.state = Some(state);
     }
 
     pub(crate) fn set_result(&mut self, result: &Result<CallResponse, Error>) {
-        let Some(fields) = &mut self.0 else { return };
         match result {
-            Ok(answer) => fields.set_answer(answer),
-            Err(error) => fields.error = Some(error.kind.row().reason),
+            Ok(answer) => {
+                if let Some(fields) = self.fields() {
+                    fields.set_answer(answer);
+                }
+            }
+            Err(error) => self.set_error(error),
         }
     }
 
     pub(crate) fn set_error(&mut self, error: &Error) {
-        let Some(fields) = &mut self.0 else { return };
-        fields.error = Some(error.kind.row().reason);
+        if let Some(entry) = &mut self.0 {
+            entry.set_error(error);
+        }
     }
 
     /// Turns this into the entry of a stream, which is updated with every event sent.
     pub(crate) fn into_stream(mut self, origin: Origin) -> StreamEntry {
-        let mut fields = self.0.take();
-        if let Some(fields) = &mut fields {
-            fields.dialect = origin.label();
+        let mut entry = self.0.take();
+        if let Some(Entry { measured, fields }) = &mut entry {
+            measured.set_dialect(origin);
+            measured.begin_stream();
+            if let Some(fields) = fields {
+                fields.dialect = origin.label();
+            }
         }
-        StreamEntry(fields)
+        StreamEntry(entry)
     }
 
     /// Writes the entry.
-    pub(crate) fn finish(mut self, dialect: Dialect) {
-        let Some(mut fields) = self.0.take() else { return };
-        fields.dialect = dialect.label();
-        fields.write();
+    pub(crate) fn finish(self, dialect: Dialect) {
+        self.end(dialect.into(), dialect.label());
     }
 
     /// Writes the entry of a call of a binding that has no dialect, but this name.
-    pub(crate) fn finish_without_dialect(mut self, name: &'static str) {
-        let Some(mut fields) = self.0.take() else { return };
-        fields.dialect = name;
-        fields.write();
+    pub(crate) fn finish_without_dialect(self, name: &'static str) {
+        self.end(DialectLabel::None, name);
+    }
+
+    fn end(mut self, label: DialectLabel, shown: &'static str) {
+        let Some(Entry { mut measured, fields }) = self.0.take() else { return };
+        measured.set_dialect(label);
+        measured.end();
+        if let Some(mut fields) = fields {
+            fields.dialect = shown;
+            fields.write(measured.elapsed());
+        }
     }
 }
 
 impl Drop for CallEntry {
     fn drop(&mut self) {
-        if let Some(fields) = &mut self.0 {
+        if let Some(Entry { measured, fields: Some(fields) }) = &mut self.0 {
             fields.error.get_or_insert(CALLER_LEFT);
-            fields.write();
+            fields.write(measured.elapsed());
+        }
+    }
+}
+
+impl Entry {
+    fn set_error(&mut self, error: &Error) {
+        self.measured.set_error(error.kind);
+        if let Some(fields) = &mut self.fields {
+            fields.error = Some(error.kind.row().reason);
         }
     }
 }
@@ -191,8 +250,8 @@ impl Fields {
         }
     }
 
-    fn write(&self) {
-        let duration_ms = self.started.elapsed().as_micros() as f64 / 1_000.0;
+    fn write(&self, duration: Duration) {
+        let duration_ms = duration.as_micros() as f64 / 1_000.0;
         tracing::info!(
             target: "a2ad::call",
             binding = self.binding,
@@ -202,7 +261,8 @@ impl Fields {
             state = self.state,
             error = self.error,
             task_id = self.task,
-            request_id = format_args!("{:016x}", self.request_id),
+            request_id = %self.request_id,
+            trace_id = %self.request_id.trace(),
             duration_ms,
             "call"
         );
@@ -210,26 +270,26 @@ impl Fields {
 }
 
 /// The entry of a stream. Collects its events, and is written when the stream ends or the caller disconnects.
-pub(crate) struct StreamEntry(Option<Box<Fields>>);
+pub(crate) struct StreamEntry(Option<Entry>);
 
 impl StreamEntry {
     /// Records an event that is sent.
     pub(crate) fn record_event(&mut self, event: &Event) {
-        if let Some(fields) = &mut self.0 {
+        if let Some(fields) = self.count_event() {
             fields.record_event(event);
         }
     }
 
     /// Records a task that is sent.
     pub(crate) fn record_task(&mut self, task: &Task) {
-        if let Some(fields) = &mut self.0 {
+        if let Some(fields) = self.count_event() {
             fields.set_task(task);
         }
     }
 
     /// Records the kind of an event that is sent, for a task that is already set.
     pub(crate) fn record_kind(&mut self, kind: Kind) {
-        let Some(fields) = &mut self.0 else { return };
+        let Some(fields) = self.count_event() else { return };
         match kind {
             Kind::Status(state) => fields.state = Some(v03::task::state_name(state)),
             Kind::Message => fields.state = Some("message"),
@@ -239,16 +299,23 @@ impl StreamEntry {
 
     /// Records the error that ends the stream.
     pub(crate) fn set_error(&mut self, error: &Error) {
-        if let Some(fields) = &mut self.0 {
-            fields.error = Some(error.kind.row().reason);
+        if let Some(entry) = &mut self.0 {
+            entry.set_error(error);
         }
+    }
+
+    /// Counts an event. Returns the fields to be updated, if there are any.
+    fn count_event(&mut self) -> Option<&mut Fields> {
+        let entry = self.0.as_mut()?;
+        entry.measured.count_event();
+        entry.fields.as_deref_mut()
     }
 }
 
 impl Drop for StreamEntry {
     fn drop(&mut self) {
-        if let Some(fields) = &self.0 {
-            fields.write();
+        if let Some(Entry { measured, fields: Some(fields) }) = &self.0 {
+            fields.write(measured.elapsed());
         }
     }
 }

@@ -104,9 +104,14 @@ impl Authenticator {
         }
     }
 
-    /// Verifies the wanted credentials in the head of a request.
-    pub(crate) fn verify(self: &Arc<Self>, headers: &HeaderMap, wanted: Wanted) -> Verification {
-        let credentials = match Credentials::read(headers, wanted) {
+    /// Verifies the wanted credentials in the head of a request, whose connection may have a client certificate.
+    pub(crate) fn verify(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        certificate: Option<&Arc<str>>,
+        wanted: Wanted,
+    ) -> Verification {
+        let credentials = match Credentials::read(headers, certificate, wanted) {
             Ok(credentials) => credentials,
             Err(error) => return Verification::Ready(Err(error)),
         };
@@ -146,6 +151,9 @@ impl Authenticator {
             None => Identity::Anonymous,
             Some(Credential::ApiKey(key)) => self.api_key(key)?,
             Some(Credential::Bearer(token)) => self.bearer(token)?,
+            Some(Credential::Certificate(principal)) => {
+                Identity::Known(Caller::with_certificate(Arc::clone(principal)))
+            }
         };
         let end_user = match &credentials.end_user {
             None => None,

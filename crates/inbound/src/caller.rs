@@ -22,6 +22,7 @@ use crate::auth::{
 
 /// The principal of callers without a credential.
 const ANONYMOUS: &str = "anonymous";
+static ANONYMOUS_CALLER: Identity = Identity::Anonymous;
 
 /// The caller of a request, as an application that mounts the router has identified it.
 ///
@@ -53,6 +54,8 @@ enum Proof {
     ApiKey { agent: Arc<str> },
     /// By a token, with this method.
     Token(AuthMethod),
+    /// By a client certificate.
+    Certificate,
 }
 
 impl Caller {
@@ -82,6 +85,11 @@ impl Caller {
     /// The caller that a token identifies.
     pub(crate) fn with_token(subject: Subject) -> Self {
         Self { proof: Proof::Token(subject.method), ..Self::new(subject.name) }
+    }
+
+    /// The caller that a verified client certificate names.
+    pub(crate) fn with_certificate(principal: Arc<str>) -> Self {
+        Self { proof: Proof::Certificate, ..Self::new(principal) }
     }
 
     /// The caller with the static token.
@@ -146,6 +154,11 @@ impl Identity {
                     return Err(Error::new(ErrorKind::PermissionDenied, text));
                 }
                 Proof::ApiKey { .. } => AuthMethod::ApiKey,
+                // Clients send it to every server that asks, so where it does not count it is no wrong credential.
+                Proof::Certificate if !methods.contains(AuthMethod::Mtls) => {
+                    return ANONYMOUS_CALLER.with_agent(settings, agent);
+                }
+                Proof::Certificate => AuthMethod::Mtls,
                 Proof::Token(method) => *method,
             },
         };

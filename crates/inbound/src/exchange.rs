@@ -10,31 +10,38 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::{
-    AgentSettings, Call, CallResponse, Catalog, DEFAULT_TENANT, EndUser, Origin, RegisteredAgent,
-    Reservation, Resume, Scope, TaskPolicy,
+    AgentSettings, Call, CallResponse, Catalog, DEFAULT_TENANT, EndUser, Origin, PrincipalCaps,
+    RegisteredAgent, Reservation, Resume, Scope, TaskPolicy,
 };
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, header, request::Parts};
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, TaskState, Timestamp, Violation,
-    dialect::v1, error::excerpt,
+    Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, TaskState, Timestamp, TraceContext,
+    Violation, dialect::v1, error::excerpt,
 };
 use tracing::Span;
 
 use crate::{
     access_log::CallEntry,
     admit::{self, extensions},
+    audit,
     auth::{self, TaskToken, Verification, Verified, Wanted, schemes},
+    authority::Authority,
     bindings::grpc,
     body,
     caller::{self, Identity, Peer},
     card::CardBuilder,
+    connection::Connection,
     endpoint::Endpoint,
+    forwarded,
     host::Listener,
     host_and_origin::{self, Verdict},
     negotiate::Negotiation,
+    open_streams::{OpenStream, OpenStreams},
+    rate_limit::RateKey,
     respond::{self, Envelope, ResponseFormat},
     routes::{self, Access, BodyLimit, Handler, Path, PathProfile, Problem, Row, Target},
     server_state::ServerState,
+    trace::{self, ParentId, RequestId},
     version::Version,
 };
 
@@ -56,7 +63,9 @@ pub(crate) struct Exchange {
     pub(crate) dialect: Option<Dialect>,
     /// Why nothing serves the request.
     pub(crate) problem: Option<Problem>,
-    pub(crate) request_id: u64,
+    pub(crate) request_id: RequestId,
+    /// The span of the request in its trace.
+    trace: TraceContext,
     pub(crate) span: Span,
     /// Memory reserved for the request, its call and its response.
     pub(crate) memory: Arc<Reservation>,
@@ -65,7 +74,9 @@ pub(crate) struct Exchange {
     pub(crate) wait: Option<Duration>,
     /// How messages are assigned to tasks, if the binding decides that instead of the profile.
     pub(crate) task_policy: Option<TaskPolicy>,
-    peer: Option<IpAddr>,
+    connection: Connection,
+    /// Whether the call has been counted for its agent.
+    agent_rate: AgentRate,
     /// Who has sent the request, as far as its credentials prove it.
     identity: Identity,
     /// On whose behalf the caller acts, where a token proves that.
@@ -73,6 +84,14 @@ pub(crate) struct Exchange {
     catalog: Arc<Catalog>,
     /// Where the path within the binding begins.
     rest_at: usize,
+}
+
+/// Whether a call has been counted by the rate limit of its agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AgentRate {
+    /// Not yet: only the body may name the agent.
+    Due,
+    Checked,
 }
 
 /// A request whose body has been decoded.
@@ -84,39 +103,44 @@ pub(crate) struct DecodedRequest {
 }
 
 impl Exchange {
-    /// Makes the context of a request from its head. `peer` is known for requests of our own listener.
-    pub(crate) fn begin(
-        server: Arc<ServerState>,
-        listener: Listener,
-        peer: Option<IpAddr>,
-        head: Parts,
-    ) -> Self {
+    /// Makes the context of a request from its head.
+    pub(crate) fn begin(server: Arc<ServerState>, connection: Connection, head: Parts) -> Self {
         let catalog = server.engine.catalog().load();
         let path = head.uri.path();
-        let find = match &server.operators {
-            Some(_) => routes::find,
-            None => routes::find_without_operators,
-        };
-        let target = find(&head.method, head.version, path, &head.headers);
+        let target = routes::find_in(
+            connection.routes,
+            server.operator_api(),
+            &head.method,
+            head.version,
+            path,
+            &head.headers,
+        );
         let rest_at = path.len() - target.rest.len();
-        let verdict = host_and_origin::check(&server, listener, target.row.access, &head);
+        let verdict = host_and_origin::check(&server, connection.listener, target.row.access, &head);
         let tenant = DEFAULT_TENANT;
         let endpoint = endpoint(&catalog, tenant, &target, &head.headers);
         let Target { row, number, operation, dialect, problem, .. } = target;
         server.counters.count(number);
-        let request_id = fastrand::u64(..);
+        let parent = trace::parent(&head.headers);
+        let trace = match &parent {
+            Some(parent) => parent.child(engine::random_span_id()),
+            None => engine::begin_trace(),
+        };
+        let request_id = RequestId::of(&trace);
         let is_call = matches!(row.access, Access::Caller | Access::Signed) && problem.is_none();
         let log_entry = if is_call {
-            CallEntry::begin(request_id, row.handler.label(), &endpoint)
+            CallEntry::begin(&server.metrics, request_id, row.handler, &endpoint)
         } else {
             CallEntry::off()
         };
         let span = tracing::debug_span!(
             target: "a2ad::request",
             "request",
-            request_id = format_args!("{request_id:016x}")
+            traceparent = %trace,
+            parent = parent.as_ref().map(|parent| tracing::field::display(ParentId(parent.span_id()))),
+            handler = row.handler.label(),
         );
-        let peer = peer.or_else(|| Peer::of(&head.extensions));
+        let peer = connection.peer.or_else(|| Peer::of(&head.extensions));
         Self {
             identity: Identity::of(&head.extensions),
             end_user: None,
@@ -131,11 +155,13 @@ impl Exchange {
             dialect,
             problem,
             request_id,
+            trace,
             span,
             log_entry,
             wait: None,
             task_policy: None,
-            peer,
+            connection: Connection { peer, ..connection },
+            agent_rate: AgentRate::Due,
             catalog,
             rest_at,
         }
@@ -146,15 +172,21 @@ impl Exchange {
     pub(crate) fn verify(&self) -> Verification {
         let wanted = match (self.row.access, self.row.handler) {
             (Access::Caller, _) | (Access::Open, Handler::OpenApi) => self.wanted(),
-            (Access::Probe | Access::Public | Access::Open | Access::Signed | Access::Operator, _) => {
-                Wanted { caller: false, end_user: false }
-            }
+            (
+                Access::Probe
+                | Access::Public
+                | Access::Open
+                | Access::Signed
+                | Access::Operator
+                | Access::Monitor,
+                _,
+            ) => Wanted { caller: false, end_user: false },
         };
         if wanted == (Wanted { caller: false, end_user: false }) {
             let verified = Verified { caller: self.identity.clone(), end_user: None };
             return Verification::Ready(Ok(verified));
         }
-        self.server.auth.verify(&self.head.headers, wanted)
+        self.server.auth.verify(&self.head.headers, self.connection.certificate.as_ref(), wanted)
     }
 
     fn wanted(&self) -> Wanted {
@@ -190,6 +222,8 @@ impl Exchange {
             Access::Probe | Access::Public | Access::Open => Ok(()),
             Access::Signed => self.task_token().map(drop),
             Access::Operator => self.check_operator(),
+            Access::Monitor if self.is_from_this_machine() => Ok(()),
+            Access::Monitor => self.check_operator(),
             Access::Caller if self.names_agent_in_body() && self.permits_some_calls() => Ok(()),
             Access::Caller if self.names_agent_in_body() => self.check_credential().map_err(without_agent),
             Access::Caller if matches!(self.row.handler, Handler::Text | Handler::Run | Handler::Mcp) => {
@@ -210,6 +244,19 @@ impl Exchange {
         self.server.operators.as_ref().ok_or_else(unserved)?.check(&self.head.headers)
     }
 
+    /// Whether only this machine can have sent the request: on a listener on loopback, and not by a proxy, as far as its
+    /// headers show that.
+    fn is_from_this_machine(&self) -> bool {
+        let Listener::Bound(address) = self.connection.listener else { return false };
+        let names_loopback =
+            |host: &str| Authority::parse(host).is_some_and(|named| named.host.is_loopback());
+        let target = self.head.uri.authority().map(|authority| authority.as_str());
+        let host = self.head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        address.to_canonical().is_loopback()
+            && target.into_iter().chain(host).all(names_loopback)
+            && !forwarded::is_present(&self.head.headers)
+    }
+
     fn names_agent_in_body(&self) -> bool {
         matches!(self.row.handler, Handler::Grpc(_)) && !self.endpoint.is_named
     }
@@ -228,8 +275,80 @@ impl Exchange {
         caller::check_end_user(identity, settings, self.end_user.as_ref())
     }
 
+    /// Counts a call by the rate limits of its caller and tenant, and of its agent if the head of the request names it.
+    /// Requests without a caller, such as those for cards, are bounded by the connections, and operators are not limited.
+    pub(crate) fn check_rate(&mut self) -> Result<(), Error> {
+        if self.row.access != Access::Caller {
+            return Ok(());
+        }
+        self.server.rates.check_caller(self.tenant, self.rate_key())?;
+        // MCP has requests that call no agent.
+        if self.names_agent_in_body() || self.row.handler == Handler::Mcp {
+            return Ok(());
+        }
+        self.check_agent_rate()
+    }
+
+    fn check_agent_rate(&mut self) -> Result<(), Error> {
+        match (self.agent_rate, self.endpoint.registered()) {
+            (AgentRate::Due, Some(agent)) => {
+                self.agent_rate = AgentRate::Checked;
+                self.server.rates.check_agent(self.tenant, &agent.info().id)
+            }
+            (AgentRate::Checked, _) | (AgentRate::Due, None) => Ok(()),
+        }
+    }
+
+    /// What the caller may have at a time: no limit without a credential on loopback.
+    fn caps(&self) -> PrincipalCaps {
+        let client = self.server.origins.client_address(&self.head.headers, self.connection.peer);
+        if self.identity.is_anonymous() && client.is_some_and(|client| self.is_local(client)) {
+            return PrincipalCaps::default();
+        }
+        self.server.engine.limits().per_principal
+    }
+
+    /// Counts a stream of the caller, if the operation opens one.
+    fn begin_stream(&self, operation: &Operation) -> Result<Option<OpenStream>, Error> {
+        match operation {
+            Operation::SendStreamingMessage(_) | Operation::SubscribeToTask(_) => {
+                OpenStreams::open(&self.server.streams, &self.scope(), self.caps().streams)
+            }
+            Operation::SendMessage(_)
+            | Operation::GetTask(_)
+            | Operation::ListTasks(_)
+            | Operation::CancelTask(_)
+            | Operation::CreatePushConfig(_)
+            | Operation::GetPushConfig(_)
+            | Operation::ListPushConfigs(_)
+            | Operation::DeletePushConfig(_)
+            | Operation::GetExtendedCard(_) => Ok(None),
+        }
+    }
+
+    /// By what the calls of the caller are counted; `None` for those that are not limited. All callers without a
+    /// credential have the same principal, so they are counted by address: one of them must not lock out the others. An
+    /// application that does not tell the address has to limit them itself.
+    fn rate_key(&self) -> Option<RateKey<'_>> {
+        if let Identity::Known(caller) = &self.identity {
+            return Some(RateKey::Principal(caller.principal()));
+        }
+        self.remote_address().map(RateKey::of_address)
+    }
+
+    /// The address of the client, unless it is on this machine and the server is for this machine only.
+    fn remote_address(&self) -> Option<IpAddr> {
+        let client = self.server.origins.client_address(&self.head.headers, self.connection.peer)?;
+        Some(client).filter(|client| !self.is_local(*client))
+    }
+
+    fn is_local(&self, client: IpAddr) -> bool {
+        self.connection.listener.is_loopback() && client.to_canonical().is_loopback()
+    }
+
     /// Sets the agent, if only the body or the metadata names it.
     pub(crate) fn address(&mut self, agent: &str) {
+        self.agent_rate = AgentRate::Due;
         self.endpoint = Endpoint::of(&self.catalog, self.tenant, Some(agent), PathProfile::OfAgent);
         self.log_entry.set_agent(&self.endpoint);
     }
@@ -245,16 +364,23 @@ impl Exchange {
             Ok(Operation::GetExtendedCard(_)) => {
                 self.card().map(|card| CallResponse::Reply(Reply::Card(Box::new(card.extended()))))
             }
-            Ok(operation) => match self.call(self.call_origin(dialect)) {
-                Ok(call) => {
-                    let answered = self.server.engine.call(call, operation).await;
-                    answered.map_err(|error| respond::to_caller_error(error, self.request_id))
-                }
-                Err(error) => Err(error),
-            },
+            Ok(operation) => self.call_engine(self.call_origin(dialect), operation).await,
         };
         self.log_entry.set_result(&result);
+        if let Err(error) = &result {
+            audit::refused_call(self, error.kind);
+        }
         result
+    }
+
+    async fn call_engine(&self, origin: Origin, operation: Operation) -> Result<CallResponse, Error> {
+        let stream = self.begin_stream(&operation)?;
+        let answered = self.server.engine.call(self.call(origin)?, operation).await;
+        let answer = answered.map_err(|error| respond::to_caller_error(error, self.request_id))?;
+        Ok(match stream {
+            Some(stream) => stream.within(answer),
+            None => answer,
+        })
     }
 
     fn check(&mut self, request: DecodedRequest) -> Result<Operation, Error> {
@@ -263,6 +389,7 @@ impl Exchange {
             self.log_entry.set_operation(operation, self.call_origin(dialect));
         }
         self.authorize()?;
+        self.check_agent_rate()?;
         admit::check_operation(&self.endpoint, kind)?;
         let operation = operation?;
         // Over gRPC the tenant names the agent too, and has been read.
@@ -302,9 +429,21 @@ impl Exchange {
             wait: self.wait,
             task_policy: self.task_policy.unwrap_or(self.endpoint.profile().task_policy),
             memory: Some(Arc::clone(&self.memory)),
+            caps: self.caps(),
             agent: Some(Arc::clone(agent)),
-            ..Call::new(self.scope())
+            trace: self.trace.clone(),
+            scope: self.scope(),
         })
+    }
+
+    /// Continues another trace than the headers name, if the body names one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn continue_trace(&mut self, parent: &TraceContext) {
+        self.trace = parent.child(self.trace.span_id());
+        self.request_id = RequestId::of(&self.trace);
+        self.log_entry.set_request_id(self.request_id);
+        self.span.record("traceparent", tracing::field::display(&self.trace));
+        self.span.record("parent", tracing::field::display(ParentId(parent.span_id())));
     }
 
     /// The origin of a call, which depends on the route.
@@ -321,6 +460,7 @@ impl Exchange {
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
+            | Handler::Metrics
             | Handler::OpenApi
             | Handler::ProcessTask
             | Handler::Nothing => Origin::A2a(dialect),
@@ -372,7 +512,8 @@ impl Exchange {
 
     /// Starts the work of a task, if the token was signed for it and the work is queued. Returns the state of the task.
     pub(crate) async fn start_work(&mut self, token: &TaskToken, task: &TaskId) -> Result<TaskState, Error> {
-        self.server.task_tokens.verify(token, task)?;
+        let verified = self.server.task_tokens.verify(token, task);
+        verified.inspect_err(|error| audit::refused_call(self, error.kind))?;
         self.log_entry.set_task(task);
         let woken = self.server.engine.wake(task).await;
         let state = woken.map_err(|error| respond::to_caller_error(error, self.request_id))?;
@@ -388,7 +529,20 @@ impl Exchange {
 
     /// Scheme and host of the server as the client sees them.
     pub(crate) fn origin(&self) -> String {
-        self.server.origins.of(&self.head.uri, &self.head.headers, self.peer)
+        self.server.origins.of(&self.head.uri, &self.head.headers, &self.connection)
+    }
+
+    /// The name of the sender, as far as its credentials prove it.
+    pub(crate) fn principal(&self) -> String {
+        match &self.identity {
+            Identity::Anonymous => "anonymous".to_owned(),
+            Identity::Known(caller) => caller.principal().to_string(),
+        }
+    }
+
+    /// The address of the sender, or of the proxy before this server.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.connection.peer
     }
 
     /// The catalog with which the request began.

@@ -1,4 +1,4 @@
-//! The scheme and host that a client asked a proxy for, from the headers that proxies add.
+//! The scheme and host that a client asked a proxy for, and its address, from the headers that proxies add.
 //!
 //! Each proxy appends to these lists, so the rightmost element is that of the nearest proxy, and what a client sent
 //! itself is at the left. Elements of trusted proxies are skipped from the right; the next one was added by the
@@ -9,7 +9,7 @@
 //!
 //! Pure: `origin.rs` decides whether the peer is a proxy at all.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use http::HeaderMap;
 
@@ -26,14 +26,43 @@ pub(crate) struct Forwarded {
     pub(crate) host: Option<String>,
 }
 
+/// The address of the client that the outermost trusted proxy has seen; `None` if the proxy reports no client, and the
+/// unspecified address if it does not tell which.
+pub(crate) fn client_address(headers: &HeaderMap, is_trusted: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+    let nodes: Vec<&str> = if has_separate_headers(headers) {
+        lines(headers, FOR).flat_map(|line| line.split(',')).map(str::trim).collect()
+    } else {
+        let elements = lines(headers, "forwarded").flat_map(elements);
+        elements.map(|element| parameter(element, "for").unwrap_or_default()).collect()
+    };
+    let chosen = rightmost(&nodes, |node| address(node).is_some_and(&is_trusted))?;
+    Some(address(nodes[chosen]).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
+}
+
+fn has_separate_headers(headers: &HeaderMap) -> bool {
+    [FOR, HOST, PROTO].iter().any(|name| headers.contains_key(*name))
+}
+
+/// The address that an element names, which may have a port; with one, IPv6 is in brackets.
+fn address(node: &str) -> Option<IpAddr> {
+    if let Ok(address) = node.parse() {
+        return Some(address);
+    }
+    match Authority::parse(node)?.host {
+        HostName::Address(address) => Some(address),
+        HostName::Name(_) => None,
+    }
+}
+
+/// Whether a proxy has added one of its headers.
+pub(crate) fn is_present(headers: &HeaderMap) -> bool {
+    [FOR, HOST, PROTO, "forwarded", "x-real-ip", "via"].iter().any(|name| headers.contains_key(*name))
+}
+
 impl Forwarded {
     pub(crate) fn read(headers: &HeaderMap, is_trusted: impl Fn(IpAddr) -> bool) -> Self {
-        // An element may have a port.
-        let is_proxy = |node: &str| match Authority::parse(node).map(|authority| authority.host) {
-            Some(HostName::Address(address)) => is_trusted(address),
-            Some(HostName::Name(_)) | None => false,
-        };
-        if [FOR, HOST, PROTO].iter().any(|name| headers.contains_key(*name)) {
+        let is_proxy = |node: &str| address(node).is_some_and(&is_trusted);
+        if has_separate_headers(headers) {
             from_separate_headers(headers, is_proxy)
         } else {
             from_forwarded(headers, is_proxy)

@@ -25,6 +25,13 @@ pub(crate) enum Listener {
     Bound(IpAddr),
 }
 
+impl Listener {
+    /// Whether only this machine can reach it.
+    pub(crate) fn is_loopback(self) -> bool {
+        matches!(self, Self::Bound(address) if address.to_canonical().is_loopback())
+    }
+}
+
 /// A host that requests may name, with any port unless it has one.
 #[derive(Clone, Debug)]
 pub struct AllowedHost(Authority<String>);

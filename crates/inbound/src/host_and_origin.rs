@@ -60,7 +60,8 @@ fn check_foreign_page(access: Access, head: &Parts) -> Verdict {
         | Access::Open
         | Access::Caller
         | Access::Signed
-        | Access::Operator => refuse_origin(head),
+        | Access::Operator
+        | Access::Monitor => refuse_origin(head),
     }
 }
 

@@ -9,12 +9,14 @@
 mod access_log;
 mod admit;
 mod agent_list;
+mod audit;
 mod auth;
 mod authority;
 mod bindings;
 mod body;
 mod caller;
 mod card;
+mod connection;
 mod cross_origin;
 mod endpoint;
 mod exchange;
@@ -23,9 +25,12 @@ mod home_page;
 mod host;
 mod host_and_origin;
 pub mod listen;
+mod metrics;
 mod negotiate;
+mod open_streams;
 mod openapi;
 mod origin;
+mod rate_limit;
 mod ready;
 mod refusal;
 mod reply_form;
@@ -34,15 +39,18 @@ mod routes;
 mod server_state;
 mod service;
 mod sse;
+pub mod tls;
+mod trace;
 mod version;
 
+pub use audit::{Audit, AuditEntry};
 pub use auth::{
     ApiKeyOptions, AuthOptions, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
     MAX_KEY_DOCUMENT_BYTES, NamedSecret, example_headers, option_checks as auth_checks, security_schemes,
 };
 #[doc(hidden)]
 pub use auth::{CredentialCheck, TokenCheck};
-pub use bindings::console::key_document;
+pub use bindings::console::{agent_document, key_document, task_document};
 #[cfg(feature = "mcp")]
 pub use bindings::mcp::McpError;
 pub use caller::{Caller, Peer};
@@ -54,8 +62,11 @@ pub use engine::{
 };
 pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
+#[doc(hidden)]
+pub use rate_limit::RateCheck;
+pub use rate_limit::{Rate, RateLimits};
 pub use ready::Ready;
-pub use routes::is_reserved_agent_id;
+pub use routes::{RouteSet, is_reserved_agent_id};
 pub use server_state::ServerOptions;
 pub use service::HttpService;
 pub use version::AcceptedVersions;

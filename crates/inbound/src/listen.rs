@@ -1,52 +1,83 @@
 //! Connections become requests.
 //!
-//! HTTP/1.1 and HTTP/2 without negotiation share the port: the first bytes decide. Every wait has a timeout ([`Caps`]), the
+//! A server has one or more listeners, with or without TLS, which share caps and shutdown. HTTP/1.1 and HTTP/2 share the
+//! port, with ALPN over TLS and without negotiation otherwise: the first bytes decide. Every wait has a timeout ([`Caps`]), the
 //! number of connections is capped in all and per client, and a reader that is too slow is cut off: its connection over
 //! HTTP/1.1, its stream over HTTP/2. On shutdown nothing new is accepted, and each connection ends after the requests it
 //! is serving or at [`Caps::shutdown`]: a peer that answers pings and reads nothing must not keep the process alive.
 //!
 //! Over HTTP/2 a quiet peer is pinged, which is all the life that a quiet gRPC stream shows. Windows are fixed: they
-//! bound what a connection may have sent that was not read yet, and one upload cannot use all of it. Adaptive windows
+//! bound what a connection may have sent that was not read yet, and one upload cannot use all of it. A flood of frames that
+//! have no use ends the connection (`frame_count.rs`). Adaptive windows
 //! would begin at a sixteenth of these, measure by pings of their own, and have no bound of ours.
 
+mod channel;
 mod connection_io;
 mod connections;
 mod corked;
 mod descriptors;
+mod frame_count;
 mod head_timer;
+mod opening;
 mod slow_readers;
 mod streams;
 
 use std::{
     convert::Infallible,
     io,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
 use axum::response::Response;
-use bytes::Bytes;
 use engine::Clock;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future};
 use http::{HeaderValue, header};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    io::AsyncReadExt as _,
-    net::{TcpListener, TcpStream},
-};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    connection_io::{ConnectionIo, NotedBody, Progress, Rate},
+    channel::Channel,
+    connection_io::{NotedBody, Progress, Rate},
     connections::Connections,
     corked::Corked,
     head_timer::HeadTimer,
+    opening::{Opened, Version},
     slow_readers::{Pieces, Unsent},
     streams::{Begun, Streams},
 };
-use crate::{bindings::grpc, service::HttpService};
+use crate::{
+    bindings::grpc,
+    connection::Scheme,
+    routes::RouteSet,
+    service::HttpService,
+    tls::{self, ServerTls},
+};
+
+/// A bound socket, and what is served there.
+#[derive(Debug)]
+pub struct Socket {
+    /// The socket; its address decides which hosts requests may name.
+    pub listener: TcpListener,
+    /// TLS; `None` serves plain HTTP.
+    pub tls: Option<Arc<ServerTls>>,
+    /// The routes that exist here.
+    pub routes: RouteSet,
+}
+
+impl Socket {
+    /// Everything, without TLS.
+    pub fn plain(listener: TcpListener) -> Self {
+        Self { listener, tls: None, routes: RouteSet::All }
+    }
+
+    fn scheme(&self) -> Scheme {
+        if self.tls.is_some() { Scheme::Https } else { Scheme::Http }
+    }
+}
 
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +86,9 @@ pub struct Caps {
     pub connections: usize,
     /// Connections of one IPv4 address or one IPv6 /64.
     pub per_address: usize,
-    /// How long the first bytes of a connection may take.
+    /// How long the TLS handshake may take.
+    pub handshake: Duration,
+    /// How long the first bytes of a connection may take, after the TLS handshake if there is one.
     pub first_bytes: Duration,
     /// How long the head of a request may take from its first byte on, over HTTP/1.1.
     pub head: Duration,
@@ -81,6 +114,7 @@ impl Caps {
     pub const USUAL: Self = Self {
         connections: 16_384,
         per_address: 12_288,
+        handshake: Duration::from_secs(5),
         first_bytes: Duration::from_secs(5),
         head: Duration::from_secs(10),
         idle: Duration::from_secs(90),
@@ -103,20 +137,60 @@ impl Caps {
     }
 }
 
-/// Serves until `shutdown` is cancelled, then until the last connection has ended.
+/// Serves everything on one socket without TLS; see [`serve_all`].
 pub async fn serve(
     listener: TcpListener,
     service: impl Into<HttpService>,
     caps: Caps,
     shutdown: CancellationToken,
 ) {
-    // Without an address, the strictest rules about hosts apply: those of loopback.
-    let address = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
+    serve_all(vec![Socket::plain(listener)], service, caps, shutdown).await;
+}
+
+/// Serves until `shutdown` is cancelled, then until the last connection has ended. All sockets share the caps. Files of TLS
+/// are read again when they change.
+pub async fn serve_all(
+    sockets: Vec<Socket>,
+    service: impl Into<HttpService>,
+    caps: Caps,
+    shutdown: CancellationToken,
+) {
     let service: HttpService = service.into();
-    let service = service.bound_to(address);
-    let caps = caps.within_descriptors();
-    let tasks = TaskTracker::new();
-    let connections = Arc::new(Connections::default());
+    let shared = Shared {
+        connections: Arc::new(Connections::new(service.server_metrics())),
+        service,
+        caps: caps.within_descriptors(),
+        tasks: TaskTracker::new(),
+        shutdown,
+    };
+    let all_tls = tls::distinct(sockets.iter().filter_map(|socket| socket.tls.as_ref()));
+    let serving = async {
+        future::join_all(sockets.into_iter().map(|socket| accept_all(socket, &shared))).await;
+        shared.tasks.close();
+        shared.tasks.wait().await;
+    };
+    tokio::select! {
+        () = serving => {}
+        never = tls::follow(all_tls) => match never {},
+    }
+}
+
+/// What the sockets of a server have in common.
+struct Shared {
+    service: HttpService,
+    caps: Caps,
+    tasks: TaskTracker,
+    connections: Arc<Connections>,
+    shutdown: CancellationToken,
+}
+
+/// Accepts connections until the shutdown begins, then closes the socket.
+async fn accept_all(socket: Socket, shared: &Shared) {
+    let Shared { service, caps, tasks, connections, shutdown } = shared;
+    // Without an address, the strictest rules about hosts apply: those of loopback.
+    let own = socket.listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
+    let service = service.clone().bound_to(own, socket.scheme(), socket.routes);
+    let Socket { listener, tls, .. } = socket;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -131,21 +205,26 @@ pub async fn serve(
                 continue;
             }
         };
-        let Some(slot) = connections.open(address.ip(), &caps) else {
+        let Some(slot) = connections.open(address.ip(), caps) else {
             tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
             continue;
         };
-        let (service, shutdown) = (service.clone(), shutdown.clone());
+        let accepted = Accepted { stream, address, tls: tls.clone() };
+        let (service, shutdown, caps) = (service.clone(), shutdown.clone(), *caps);
         tasks.spawn(async move {
-            if let Err(error) = connection(stream, address.ip(), service, &caps, &shutdown).await {
+            if let Err(error) = connection(accepted, service, &caps, &shutdown).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(slot);
         });
     }
-    drop(listener);
-    tasks.close();
-    tasks.wait().await;
+}
+
+/// A new connection.
+struct Accepted {
+    stream: TcpStream,
+    address: SocketAddr,
+    tls: Option<Arc<ServerTls>>,
 }
 
 /// Waits before the next accept, unless only this one connection was bad.
@@ -159,40 +238,38 @@ async fn back_off(error: &io::Error) {
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 async fn connection(
-    mut stream: TcpStream,
-    peer: IpAddr,
+    accepted: Accepted,
     service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
+    let Accepted { stream, address, tls } = accepted;
     stream.set_nodelay(true)?;
-    let (version, prefix) = tokio::select! {
+    let progress = Arc::new(Progress::default());
+    let opened = tokio::select! {
         biased;
-        first = tokio::time::timeout(caps.first_bytes, Version::of(&mut stream)) => first??,
+        opened = opening::open(stream, tls.as_deref(), &progress, caps) => opened?,
         () = shutdown.cancelled() => return Ok(()),
     };
-    let progress = Arc::new(Progress::default());
-    let io = ConnectionIo::new(stream, prefix, Arc::clone(&progress), caps.write_rate());
+    let Some(Opened { transport, version, prefix, certificate }) = opened else { return Ok(()) };
+    let service = service.of_peer(address.ip(), certificate);
+    let io = Channel::new(transport, prefix, Arc::clone(&progress));
     match version {
-        Version::Http1 => http1(io, progress, peer, service, caps, shutdown).await,
-        Version::Http2 => http2(io, peer, service, caps, shutdown).await,
+        Version::Http1 => http1(io, progress, service, caps, shutdown).await,
+        Version::Http2 => http2(io.counting_frames(), service, caps, shutdown).await,
     }
 }
 
 async fn http1(
-    io: ConnectionIo<TcpStream>,
+    io: Channel,
     progress: Arc<Progress>,
-    peer: IpAddr,
     service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
     let timer = HeadTimer { progress: Arc::clone(&progress), timeout: caps.head };
     let service = service_fn(move |req: hyper::Request<hyper::body::Incoming>| {
-        service
-            .clone()
-            .handle_from(peer, req.map(|body| NotedBody::new(body, &progress)))
-            .map(Ok::<_, Infallible>)
+        service.clone().handle(req.map(|body| NotedBody::new(body, &progress))).map(Ok::<_, Infallible>)
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(timer).header_read_timeout(caps.idle).max_buf_size(64 << 10);
@@ -204,18 +281,12 @@ async fn http1(
     Ok(tokio::time::timeout(caps.shutdown, connection).await??)
 }
 
-async fn http2(
-    io: ConnectionIo<TcpStream>,
-    peer: IpAddr,
-    service: HttpService,
-    caps: &Caps,
-    shutdown: &CancellationToken,
-) -> Ended {
+async fn http2(io: Channel, service: HttpService, caps: &Caps, shutdown: &CancellationToken) -> Ended {
     let unsent = Arc::<Unsent>::default();
     let (counted, clock) = (Arc::clone(&unsent), Clock::system());
     let answer = move |req| {
         let counted = Arc::clone(&counted);
-        let answered = service.clone().handle_from(peer, req);
+        let answered = service.clone().handle(req);
         let clock = clock.clone();
         answered.map(move |mut response| {
             if !grpc::is_content_type(response.headers()) {
@@ -249,31 +320,5 @@ async fn http2(
 fn set_date(response: &mut Response, clock: &Clock) {
     if let Ok(date) = HeaderValue::try_from(clock.now().http_date()) {
         response.headers_mut().entry(header::DATE).or_insert(date);
-    }
-}
-
-enum Version {
-    Http1,
-    Http2,
-}
-
-impl Version {
-    /// The version a connection begins with, and the bytes that were read to find out. The preface of HTTP/2 is read as a
-    /// whole, because nothing later has a timeout for the rest of it.
-    async fn of(stream: &mut TcpStream) -> io::Result<(Self, Bytes)> {
-        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-        let mut buffer = [0; 1 << 10];
-        let mut length = 0;
-        loop {
-            let read = stream.read(&mut buffer[length..]).await?;
-            length += read;
-            let compared = length.min(PREFACE.len());
-            let version = match buffer[..compared] == PREFACE[..compared] {
-                true if compared == PREFACE.len() => Self::Http2,
-                true if read > 0 => continue,
-                _ => Self::Http1,
-            };
-            return Ok((version, Bytes::copy_from_slice(&buffer[..length])));
-        }
     }
 }

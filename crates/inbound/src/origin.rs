@@ -5,7 +5,12 @@ use std::net::IpAddr;
 use http::{HeaderMap, Uri, header};
 use ipnet::IpNet;
 
-use crate::{authority::Authority, card::CacheScope, forwarded::Forwarded};
+use crate::{
+    authority::Authority,
+    card::CacheScope,
+    connection::Connection,
+    forwarded::{self, Forwarded},
+};
 
 /// How the origin is determined.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +23,11 @@ pub(crate) struct Origins {
 
 impl Origins {
     /// The origin: as configured, else from a trusted proxy's headers, else from the request.
-    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> String {
+    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, connection: &Connection) -> String {
         if let Some(url) = &self.public_url {
             return url.clone();
         }
-        let from_proxy = peer.is_some_and(|peer| self.is_proxy(peer));
+        let from_proxy = connection.peer.is_some_and(|peer| self.is_proxy(peer));
         let forwarded = from_proxy.then(|| Forwarded::read(headers, |address| self.is_proxy(address)));
         let Forwarded { scheme, host } = forwarded.unwrap_or_default();
         // HTTP/2 has the authority in the target. So has the absolute form of HTTP/1.1, and then `Host` is ignored
@@ -32,7 +37,19 @@ impl Origins {
         let host = host.or_else(target).or_else(asked);
         // In one spelling, because cards are kept by their URL.
         let host = host.as_deref().and_then(Authority::parse).map(|host| host.into_owned().to_string());
-        format!("{}://{}", scheme.unwrap_or("http"), host.as_deref().unwrap_or("localhost"))
+        format!(
+            "{}://{}",
+            scheme.unwrap_or(connection.scheme.as_str()),
+            host.as_deref().unwrap_or("localhost")
+        )
+    }
+
+    /// The address of the client: as a trusted proxy reports it, else that of the peer.
+    pub(crate) fn client_address(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<IpAddr> {
+        let peer = peer?;
+        let forwarded =
+            || forwarded::client_address(headers, |address| self.is_proxy(address)).unwrap_or(peer);
+        Some(if self.is_proxy(peer) { forwarded() } else { peer })
     }
 
     /// Which caches may keep what contains the origin.
@@ -59,7 +76,8 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        origins.of(&target.parse().unwrap(), &map, Some(peer.parse().unwrap()))
+        let connection = Connection { peer: Some(peer.parse().unwrap()), ..Connection::APPLICATION };
+        origins.of(&target.parse().unwrap(), &map, &connection)
     }
 
     #[test]
@@ -80,6 +98,26 @@ mod tests {
         let fixed = Origins { public_url: Some("https://c.example".into()), ..origins };
         assert_eq!(of(&fixed, "10.0.0.1", &old), "https://c.example");
         assert_eq!(fixed.cache_scope(), CacheScope::Public);
+    }
+
+    #[test]
+    fn only_trusted_proxies_report_the_address_of_the_client() {
+        let network = "10.0.0.0/8".parse().unwrap();
+        let origins = Origins { public_url: None, trusted_proxies: vec![network] };
+        let client = |peer: &str, name: &'static str, value: &str| {
+            let headers =
+                HeaderMap::from_iter([(http::HeaderName::from_static(name), value.parse().unwrap())]);
+            origins.client_address(&headers, Some(peer.parse().unwrap())).unwrap().to_string()
+        };
+        let separate = "x-forwarded-for";
+        assert_eq!(client("10.0.0.1", separate, "6.6.6.6, 1.2.3.4, 10.0.0.2"), "1.2.3.4");
+        assert_eq!(client("11.0.0.1", separate, "1.2.3.4"), "11.0.0.1");
+        assert_eq!(client("10.0.0.1", separate, "6.6.6.6, unknown"), "0.0.0.0");
+        assert_eq!(client("10.0.0.1", separate, "2001:db8::1"), "2001:db8::1");
+        assert_eq!(client("10.0.0.1", separate, "10.0.0.3, 10.0.0.2"), "10.0.0.3");
+        let standard = "for=6.6.6.6, for=\"[2001:db8::1]:99\";proto=https, for=10.0.0.2";
+        assert_eq!(client("10.0.0.1", "forwarded", standard), "2001:db8::1");
+        assert_eq!(client("10.0.0.1", "accept", "*/*"), "10.0.0.1");
     }
 
     #[test]

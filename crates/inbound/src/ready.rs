@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use engine::Engine;
 use http::StatusCode;
 use tokio::sync::watch;
 
@@ -69,8 +70,12 @@ pub(crate) fn liveness() -> Response {
     respond::json(&br#"{"status":"ok"}"#[..])
 }
 
-/// The response of `/readyz`.
-pub(crate) fn readiness(ready: &Ready) -> Response {
+/// The response of `/readyz`. A server that refuses messages because of little disk space is ready: it is the only one
+/// that can serve reads and cancellations of its tasks, and no other would have more space for it. The response says so.
+pub(crate) fn readiness(ready: &Ready, engine: &Engine) -> Response {
+    if ready.is_ready() && engine.is_low_on_space() {
+        return respond::json(&br#"{"status":"ready","messages":"refused: little disk space is left"}"#[..]);
+    }
     if ready.is_ready() {
         return respond::json(&br#"{"status":"ready"}"#[..]);
     }

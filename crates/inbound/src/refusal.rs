@@ -6,11 +6,12 @@ use http::{HeaderValue, StatusCode, header};
 use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 
 use crate::{
+    audit,
     bindings::{console, grpc, process_task, rest, run, text},
     card,
     exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
-    routes::{self, Handler, Problem},
+    routes::{self, Access, Handler, Problem},
     version::Version,
 };
 
@@ -18,8 +19,8 @@ use crate::{
 pub(crate) enum Refusal {
     /// Its host, or the origin of the page that sends it.
     Head(StatusCode, Error),
-    /// It has no credential that permits the call.
-    Credential(Error),
+    /// Its caller: it has no credential that permits the call, or calls too often.
+    Caller(Error),
     /// Nothing is served at the path.
     NotFound,
     /// The path is served with these methods only.
@@ -35,11 +36,12 @@ impl From<Problem> for Refusal {
     }
 }
 
-/// Responds, and records the refusal in the access log.
+/// Responds, and records the refusal in the access log and the audit log.
 pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
+    audit::refused(&exchange, refusal);
     let (status, error) = match refusal {
         Refusal::Head(status, error) => (Some(*status), error.clone()),
-        Refusal::Credential(error) => (None, error.clone()),
+        Refusal::Caller(error) => (None, error.clone()),
         Refusal::NotFound => (Some(StatusCode::NOT_FOUND), not_found(&exchange)),
         Refusal::MethodNotAllowed(allowed) => {
             (Some(StatusCode::METHOD_NOT_ALLOWED), method_not_allowed(&exchange, allowed))
@@ -53,7 +55,7 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
         (_, None) => {}
     }
     exchange.log_entry.set_error(&error);
-    let is_for_operators = matches!(exchange.row.handler, Handler::Console(_));
+    let is_for_operators = matches!(exchange.row.access, Access::Operator | Access::Monitor);
     let mut response = match exchange.row.handler {
         Handler::Grpc(service) => return grpc::refuse(exchange, service, status, error),
         Handler::Text if status.is_none() => {
@@ -76,11 +78,12 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
     let (errors, headers) = (exchange.server.errors, &exchange.head.headers);
     let envelope = match (exchange.row.handler, refusal) {
         (Handler::Rest, _) => rest::envelope(dialect, errors, headers),
-        (Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_), _)
-        | (Handler::ExtendedCard, Refusal::Credential(_)) => {
-            Envelope::Http { media_type: respond::JSON, errors }
-        }
-        (_, Refusal::Credential(_)) => Envelope::Rpc(Id::null()),
+        (
+            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_) | Handler::Metrics,
+            _,
+        )
+        | (Handler::ExtendedCard, Refusal::Caller(_)) => Envelope::Http { media_type: respond::JSON, errors },
+        (_, Refusal::Caller(_)) => Envelope::Rpc(Id::null()),
         _ => rest::requested_envelope(dialect, errors, headers).unwrap_or(Envelope::Rpc(Id::null())),
     };
     let format = ResponseFormat { envelope, dialect, profile: exchange.endpoint.profile() };
@@ -126,9 +129,12 @@ fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
         // The messages of the other dialects are fixed, and the reason has to be readable.
         (_, Refusal::Head(..)) => Dialect::V1,
         (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
-        (Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_), _) => Dialect::V1,
-        (Handler::ExtendedCard, Refusal::Credential(_)) => Dialect::V03,
-        (_, Refusal::Credential(_)) => exchange.negotiation(&exchange.version()).fallback_dialect(),
+        (
+            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_) | Handler::Metrics,
+            _,
+        ) => Dialect::V1,
+        (Handler::ExtendedCard, Refusal::Caller(_)) => Dialect::V03,
+        (_, Refusal::Caller(_)) => exchange.negotiation(&exchange.version()).fallback_dialect(),
         _ => named_dialect(exchange, Dialect::V1),
     }
 }

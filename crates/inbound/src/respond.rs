@@ -12,7 +12,7 @@ use protocol::{
     jsonrpc::{self, Id},
 };
 
-use crate::{access_log::CallEntry, reply_form, server_state::ServerState, sse};
+use crate::{access_log::CallEntry, reply_form, server_state::ServerState, sse, trace::RequestId};
 
 /// Key of the error detail that holds the `WWW-Authenticate` challenge.
 pub(crate) const CHALLENGE: &str = "challenge";
@@ -105,30 +105,32 @@ pub(crate) fn set_dialect_header(response: &mut Response, dialect: Dialect, prof
 }
 
 /// The caller's view of an engine error; the log gets the cause.
-pub(crate) fn to_caller_error(error: engine::Error, request_id: u64) -> Error {
+pub(crate) fn to_caller_error(error: engine::Error, request_id: RequestId) -> Error {
     match error {
         engine::Error::Refused(error) => {
             tracing::debug!(kind = ?error.kind, reason = error.message, "request rejected");
             error
         }
         engine::Error::RetryLater(error) => {
-            let request_id = format!("{request_id:016x}");
-            tracing::warn!(request_id, reason = error.message, "request rejected for now");
+            tracing::warn!(%request_id, trace_id = %request_id.trace(), reason = error.message, "request rejected for now");
             error
         }
         engine::Error::Unavailable(reason) => {
             tracing::warn!(
-                request_id = format!("{request_id:016x}"),
+                request_id = %request_id,
+                trace_id = %request_id.trace(),
                 reason,
                 "request failed: service unavailable"
             );
             Error::new(ErrorKind::Unavailable, "not available right now; try again in a second")
         }
         engine::Error::Broken(reason) => {
-            let request_id = format!("{request_id:016x}");
-            tracing::error!(request_id, reason, "request failed: internal error");
+            let trace = request_id.trace();
+            tracing::error!(%request_id, trace_id = %trace, reason, "request failed: internal error");
             let text = format!("internal error; see the server log for request {request_id}");
-            Error::new(ErrorKind::Internal, text).with("requestId", request_id)
+            Error::new(ErrorKind::Internal, text)
+                .with("requestId", request_id.to_string())
+                .with("traceId", trace.to_string())
         }
     }
 }
@@ -138,7 +140,7 @@ pub(crate) fn respond(
     format: &ResponseFormat<'_>,
     answer: CallResponse,
     mut log_entry: CallEntry,
-    request_id: u64,
+    request_id: RequestId,
     server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
@@ -192,7 +194,7 @@ pub(crate) fn set_retry_and_auth_headers(response: &mut Response, error: &Error)
     let unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::RateLimited) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(error.retry_after().unwrap_or(1)));
     }
     if unauthenticated {
         let fact = error.facts.iter().find(|fact| fact.0 == CHALLENGE);

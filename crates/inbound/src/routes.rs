@@ -30,6 +30,37 @@ pub(crate) struct Row {
     pub(crate) handler: Handler,
     pub(crate) access: Access,
     pub(crate) body: BodyLimit,
+    pub(crate) served_to: ServedTo,
+}
+
+/// On which listeners a row is served where operators have one of their own (`server.admin_listen`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServedTo {
+    Callers,
+    Operators,
+    Both,
+}
+
+/// The rows that a listener serves. The others do not exist there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RouteSet {
+    /// All of them.
+    #[default]
+    All,
+    /// Everything but the rows of operators, which another listener has.
+    Callers,
+    /// The rows of operators, and health.
+    Operators,
+}
+
+impl RouteSet {
+    fn contains(self, served_to: ServedTo) -> bool {
+        match (self, served_to) {
+            (Self::All, _) | (_, ServedTo::Both) => true,
+            (Self::Callers, served_to) => served_to == ServedTo::Callers,
+            (Self::Operators, served_to) => served_to == ServedTo::Operators,
+        }
+    }
 }
 
 /// The path of a row.
@@ -41,6 +72,8 @@ pub(crate) enum Path {
     OfAgent(&'static str),
     /// This prefix, followed by the name of one of these.
     Below(&'static str, &'static str),
+    /// This prefix, followed by the name of one of these and this suffix.
+    Action(&'static str, &'static str, &'static str),
     /// `/a2a/{agent}`, followed by this prefix and a name.
     BelowAgent(&'static str),
     /// The resources of HTTP+JSON below this prefix.
@@ -93,6 +126,7 @@ pub(crate) enum Handler {
     HomePage,
     Liveness,
     Readiness,
+    Metrics,
     Nothing,
 }
 
@@ -133,6 +167,8 @@ pub(crate) enum Access {
     Signed,
     /// Who has the admin token, which is decided before the body is read. Without one, nothing is served there.
     Operator,
+    /// The same, and everybody on a listener that only this machine can reach.
+    Monitor,
 }
 
 /// How much of a request's body is read.
@@ -157,18 +193,19 @@ const fn jsonrpc(path: &'static str, profile: PathProfile) -> Row {
 }
 
 const fn call(path: Path, methods: Methods, handler: Handler, body: BodyLimit) -> Row {
-    Row { path, methods, handler, access: Access::Caller, body }
+    Row { path, methods, handler, access: Access::Caller, body, served_to: ServedTo::Callers }
 }
 
 const fn get(path: Path, handler: Handler, access: Access) -> Row {
-    Row { path, methods: Methods::Get, handler, access, body: BodyLimit::Empty }
+    Row { path, methods: Methods::Get, handler, access, body: BodyLimit::Empty, served_to: ServedTo::Callers }
 }
 
 const fn grpc(service: GrpcService) -> Row {
-    let (access, body) = match service {
-        GrpcService::A2a(_) => (Access::Caller, BodyLimit::Configured),
-        GrpcService::Health | GrpcService::Reflection | GrpcService::ReflectionAlpha => {
-            (Access::Open, BodyLimit::Bytes(MAX_NAME_REQUEST))
+    let (access, body, served_to) = match service {
+        GrpcService::A2a(_) => (Access::Caller, BodyLimit::Configured, ServedTo::Callers),
+        GrpcService::Health => (Access::Open, BodyLimit::Bytes(MAX_NAME_REQUEST), ServedTo::Both),
+        GrpcService::Reflection | GrpcService::ReflectionAlpha => {
+            (Access::Open, BodyLimit::Bytes(MAX_NAME_REQUEST), ServedTo::Callers)
         }
     };
     Row {
@@ -177,6 +214,7 @@ const fn grpc(service: GrpcService) -> Row {
         handler: Handler::Grpc(service),
         access,
         body,
+        served_to,
     }
 }
 
@@ -185,13 +223,12 @@ const fn mcp(path: Path) -> Row {
     if cfg!(feature = "mcp") {
         return call(path, Methods::Mcp, Handler::Mcp, BodyLimit::Configured);
     }
-    let (handler, access) = (Handler::Nothing, Access::Open);
-    Row { path, methods: Methods::None, handler, access, body: BodyLimit::Empty }
+    unserved(path)
 }
 
 /// A request that a signature permits.
 const fn signed(path: Path, handler: Handler, body: BodyLimit) -> Row {
-    Row { path, methods: Methods::Post, handler, access: Access::Signed, body }
+    Row { access: Access::Signed, ..call(path, Methods::Post, handler, body) }
 }
 
 const fn operator(path: Path, methods: Methods, call: ConsoleCall) -> Row {
@@ -201,12 +238,28 @@ const fn operator(path: Path, methods: Methods, call: ConsoleCall) -> Row {
             BodyLimit::Empty
         }
     };
-    Row { path, methods, handler: Handler::Console(call), access: Access::Operator, body }
+    let (handler, access, served_to) = (Handler::Console(call), Access::Operator, ServedTo::Operators);
+    Row { path, methods, handler, access, body, served_to }
 }
 
 const fn reserved(path: &'static str) -> Row {
-    let (handler, access) = (Handler::Nothing, Access::Open);
-    Row { path: Path::Is(path), methods: Methods::None, handler, access, body: BodyLimit::Empty }
+    unserved(Path::Is(path))
+}
+
+const fn unserved(path: Path) -> Row {
+    Row { methods: Methods::None, ..get(path, Handler::Nothing, Access::Open) }
+}
+
+impl Row {
+    /// Served to operators only.
+    const fn for_operators(self) -> Self {
+        Self { served_to: ServedTo::Operators, ..self }
+    }
+
+    /// Served to callers and to operators.
+    const fn for_both(self) -> Self {
+        Self { served_to: ServedTo::Both, ..self }
+    }
 }
 
 pub(crate) const CARD: &str = "/.well-known/agent-card.json";
@@ -226,8 +279,16 @@ const OPENAPI: &str = "/openapi.json";
 /// API keys in the operators' API.
 const KEYS: &str = "/console/api/keys";
 const BELOW_KEYS: &str = "/console/api/keys/";
+/// Agents.
+const OPERATED_AGENTS: &str = "/console/api/agents";
+const BELOW_OPERATED_AGENTS: &str = "/console/api/agents/";
+/// Tasks of all owners.
+const ALL_TASKS: &str = "/console/api/tasks";
+const BELOW_ALL_TASKS: &str = "/console/api/tasks/";
+const COUNTS: &str = "/console/api/counts";
+const AUDIT: &str = "/console/api/audit";
 
-pub(crate) const ROWS: usize = 61;
+pub(crate) const ROWS: usize = 69;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -257,7 +318,6 @@ pub(crate) static TABLE: [Row; ROWS] = [
     reserved("/run"),
     reserved("/api"),
     reserved("/console"),
-    reserved("/metrics"),
     reserved("/rpc"),
     reserved("/_process-task"),
     reserved("/approvals"),
@@ -301,10 +361,27 @@ pub(crate) static TABLE: [Row; ROWS] = [
     operator(Path::Is(KEYS), Methods::Get, ConsoleCall::ListKeys),
     operator(Path::Is(KEYS), Methods::Post, ConsoleCall::CreateKey),
     operator(Path::Below(BELOW_KEYS, "id"), Methods::Delete, ConsoleCall::RevokeKey),
+    operator(Path::Is(OPERATED_AGENTS), Methods::Get, ConsoleCall::ListAgents),
+    operator(
+        Path::Action(BELOW_OPERATED_AGENTS, "agent", "/enable"),
+        Methods::Post,
+        ConsoleCall::EnableAgent,
+    ),
+    operator(
+        Path::Action(BELOW_OPERATED_AGENTS, "agent", "/disable"),
+        Methods::Post,
+        ConsoleCall::DisableAgent,
+    ),
+    operator(Path::Is(ALL_TASKS), Methods::Get, ConsoleCall::ListTasks),
+    operator(Path::Action(BELOW_ALL_TASKS, "id", "/cancel"), Methods::Post, ConsoleCall::CancelTask),
+    operator(Path::Below(BELOW_ALL_TASKS, "id"), Methods::Get, ConsoleCall::GetTask),
+    operator(Path::Is(COUNTS), Methods::Get, ConsoleCall::Counts),
+    operator(Path::Is(AUDIT), Methods::Get, ConsoleCall::ReadAudit),
     // Pages for people and load balancers.
     get(Path::Is("/"), Handler::HomePage, Access::Open),
-    get(Path::Is("/healthz"), Handler::Liveness, Access::Probe),
-    get(Path::Is("/readyz"), Handler::Readiness, Access::Open),
+    get(Path::Is("/healthz"), Handler::Liveness, Access::Probe).for_both(),
+    get(Path::Is("/readyz"), Handler::Readiness, Access::Open).for_both(),
+    get(Path::Is("/metrics"), Handler::Metrics, Access::Monitor).for_operators(),
 ];
 
 /// The row of paths that the table does not have.
@@ -389,15 +466,29 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
     }
 }
 
-/// What serves a request where the routes of operators are not served.
-pub(crate) fn find_without_operators<'a>(
+/// Whether a server has an API for operators: not without an admin token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperatorApi {
+    Served,
+    Unserved,
+}
+
+/// The same on a listener that serves some of the routes only.
+pub(crate) fn find_in<'a>(
+    routes: RouteSet,
+    operator_api: OperatorApi,
     method: &Method,
     version: Version,
     path: &'a str,
     headers: &HeaderMap,
 ) -> Target<'a> {
     let target = find(method, version, path, headers);
-    if target.row.access == Access::Operator { Target::unknown(&UNKNOWN, path) } else { target }
+    let is_unserved = operator_api == OperatorApi::Unserved && target.row.access == Access::Operator;
+    if routes.contains(target.row.served_to) && !is_unserved {
+        return target;
+    }
+    let is_grpc = matches!(target.row.handler, Handler::Grpc(_));
+    Target::unknown(if is_grpc { &UNKNOWN_SERVICE } else { &UNKNOWN }, path)
 }
 
 impl<'a> Target<'a> {
@@ -426,6 +517,7 @@ impl<'a> Target<'a> {
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
+            | Handler::Metrics
             | Handler::Nothing => None,
         };
         Self { row, number, agent, rest, operation, dialect, problem }
@@ -451,6 +543,11 @@ impl Row {
             }
             Methods::None => false,
         }
+    }
+
+    /// Whether its requests address an agent.
+    pub(crate) fn is_for_agents(&self) -> bool {
+        matches!(self.access, Access::Caller | Access::Public)
     }
 
     /// Whether another row serves the same path as plain text.
@@ -490,6 +587,15 @@ impl Path {
             Self::Below(prefix, _) => {
                 let rest = path.strip_prefix(prefix).filter(|name| !name.is_empty())?;
                 Some(Match { agent: None, rest, resource: None })
+            }
+            Self::Action(prefix, _, suffix) => {
+                let rest = path.strip_prefix(prefix)?;
+                let name = rest.strip_suffix(suffix)?;
+                (!name.is_empty() && !name.contains('/')).then_some(Match {
+                    agent: None,
+                    rest,
+                    resource: None,
+                })
             }
             Self::BelowAgent(prefix) => {
                 let below = path.strip_prefix(AGENTS)?;
@@ -533,6 +639,7 @@ impl Path {
             Self::Is(path) => (*path).to_owned(),
             Self::OfAgent(suffix) => agent_path("{agent}") + suffix,
             Self::Below(prefix, name) => format!("{prefix}{{{name}}}"),
+            Self::Action(prefix, name, suffix) => format!("{prefix}{{{name}}}{suffix}"),
             Self::BelowAgent(prefix) => format!("{}{prefix}{{skill}}", agent_path("{agent}")),
             Self::Resources(prefix) => format!("{prefix}/…"),
             Self::ResourcesOfAgent => agent_path("{agent}") + "/…",
@@ -544,7 +651,7 @@ impl Path {
     /// The first segment below a prefix, if it is the same for every request.
     fn first_segment_below(&self, prefix: &str) -> Option<&'static str> {
         let path = match self {
-            Self::Is(path) | Self::Below(path, _) | Self::Resources(path) => path,
+            Self::Is(path) | Self::Below(path, _) | Self::Action(path, ..) | Self::Resources(path) => path,
             Self::OfAgent(_) | Self::BelowAgent(_) | Self::ResourcesOfAgent => AGENTS,
             Self::Methods(_) | Self::Unknown => return None,
         };
@@ -600,7 +707,7 @@ pub(crate) fn patterns(handles: impl Fn(Handler) -> bool) -> Vec<String> {
 
 /// Methods, path and handler of every route for callers, for people. A path that may end in a slash is listed without it.
 pub(crate) fn listing() -> impl Iterator<Item = (&'static str, String, &'static str)> {
-    let rows = TABLE.iter().filter(|row| row.access != Access::Operator);
+    let rows = TABLE.iter().filter(|row| !matches!(row.access, Access::Operator | Access::Monitor));
     let rows = rows.filter_map(|row| Some((row.methods.label()?, row.path.pattern(), row.handler.label())));
     rows.filter(|(_, path, _)| path == "/" || !path.ends_with('/'))
 }
@@ -635,6 +742,7 @@ impl Handler {
             Self::HomePage => "this page",
             Self::Liveness => "liveness",
             Self::Readiness => "readiness",
+            Self::Metrics => "metrics for Prometheus",
             Self::Nothing => "reserved",
         }
     }

@@ -10,17 +10,22 @@ use std::{
 
 use engine::Engine;
 use ipnet::IpNet;
-use protocol::ErrorTable;
+use protocol::{ErrorTable, Timestamp};
+use tokio_util::task::TaskTracker;
 
 use crate::{
+    audit::Audit,
     auth::{ApiKeyOptions, AuthOptions, Authenticator, OperatorVerifier, TaskTokens},
     bindings::grpc::TonicServices,
     card::CardOptions,
     cross_origin::{CorsOrigin, OriginPolicy},
     host::{AllowedHost, HostPolicy},
+    metrics::ServerMetrics,
+    open_streams::OpenStreams,
     origin::Origins,
+    rate_limit::{RateLimiters, RateLimits},
     ready::Ready,
-    routes,
+    routes::{self, OperatorApi},
     version::AcceptedVersions,
 };
 
@@ -47,10 +52,14 @@ pub struct ServerOptions {
     pub cors_origins: Vec<CorsOrigin>,
     /// Which credentials can be verified.
     pub auth: AuthOptions,
+    /// How often callers may call.
+    pub rate_limits: RateLimits,
+    /// Who keeps the audit log; `None`: nobody.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 impl Default for ServerOptions {
-    /// Bodies up to 16 MiB, and every generation.
+    /// Bodies up to 16 MiB, every generation, and no rate limits.
     fn default() -> Self {
         Self {
             max_body_bytes: 16 << 20,
@@ -63,6 +72,8 @@ impl Default for ServerOptions {
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
             auth: AuthOptions::default(),
+            rate_limits: RateLimits::default(),
+            audit: None,
         }
     }
 }
@@ -75,16 +86,23 @@ pub(crate) struct ServerState {
     /// `None`: the operators' API is not served.
     pub(crate) operators: Option<OperatorVerifier>,
     pub(crate) api_keys: ApiKeyOptions,
+    pub(crate) audit: Option<Arc<dyn Audit>>,
+    /// Calls of operators, which go on if their sender disconnects.
+    pub(crate) console_calls: TaskTracker,
     pub(crate) max_body_bytes: usize,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) errors: ErrorTable,
     pub(crate) card: CardOptions,
     pub(crate) keep_alive: Duration,
+    pub(crate) rates: RateLimiters,
+    pub(crate) streams: Arc<OpenStreams>,
     pub(crate) origins: Origins,
     pub(crate) hosts: HostPolicy,
     pub(crate) callers: OriginPolicy,
     pub(crate) ready: Ready,
     pub(crate) counters: RequestCounters,
+    pub(crate) metrics: Arc<ServerMetrics>,
+    pub(crate) started_at: Timestamp,
     pub(crate) tonic_services: TonicServices,
     #[cfg(feature = "mcp")]
     pub(crate) mcp: crate::bindings::mcp::McpEndpoint,
@@ -103,13 +121,20 @@ impl ServerState {
             allowed_hosts,
             cors_origins,
             auth,
+            rate_limits,
+            audit,
         } = options;
         let api_keys = Arc::clone(engine.api_keys());
+        let started_at = engine.clock().now();
         Self {
             task_tokens: TaskTokens::new(&auth),
             operators: auth.admin_token.as_ref().map(OperatorVerifier::new),
             auth: Arc::new(Authenticator::new(&auth, api_keys, engine.clock().clone())),
             api_keys: auth.api_keys,
+            rates: RateLimiters::new(rate_limits, engine.clock()),
+            streams: Arc::default(),
+            audit,
+            console_calls: TaskTracker::new(),
             engine,
             max_body_bytes,
             accepted_versions,
@@ -120,11 +145,20 @@ impl ServerState {
             callers: OriginPolicy::new(public_url.as_deref(), cors_origins),
             origins: Origins { public_url, trusted_proxies },
             counters: RequestCounters::default(),
+            metrics: Arc::default(),
+            started_at,
             tonic_services: TonicServices::new(&ready),
             #[cfg(feature = "mcp")]
             mcp: crate::bindings::mcp::McpEndpoint::default(),
             ready,
         }
+    }
+}
+
+impl ServerState {
+    /// Whether there is an API for operators.
+    pub(crate) fn operator_api(&self) -> OperatorApi {
+        if self.operators.is_some() { OperatorApi::Served } else { OperatorApi::Unserved }
     }
 }
 
@@ -142,6 +176,11 @@ impl RequestCounters {
     /// Counts a request; the number is that of its row.
     pub(crate) fn count(&self, number: usize) {
         self.0[number].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of each row with its requests.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.0.iter().map(|count| count.load(Ordering::Relaxed)).enumerate()
     }
 
     #[cfg(test)]

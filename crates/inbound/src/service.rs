@@ -28,15 +28,18 @@ use crate::{
     auth::{Verification, Verified},
     bindings::{console, extended_card, grpc, jsonrpc, process_task, rest, run, text},
     caller::Peer,
-    card, cross_origin,
+    card,
+    connection::{Connection, Scheme},
+    cross_origin,
     exchange::Exchange,
     home_page,
     host::Listener,
     host_and_origin::Verdict,
+    metrics::{self, ServerMetrics},
     openapi,
     ready::{self, Ready},
     refusal::{self, Refusal},
-    routes::Handler,
+    routes::{Handler, RouteSet},
     server_state::{ServerOptions, ServerState},
 };
 
@@ -44,7 +47,7 @@ use crate::{
 #[derive(Clone)]
 pub struct HttpService {
     served: Served,
-    listener: Listener,
+    connection: Connection,
 }
 
 #[derive(Clone)]
@@ -59,7 +62,7 @@ impl HttpService {
     /// Serves the agents of an engine.
     pub fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
         let served = Served::Agents(Arc::new(ServerState::new(engine, options, ready)));
-        Self { served, listener: Listener::Application }
+        Self { served, connection: Connection::APPLICATION }
     }
 
     /// Serves all agents over MCP on a pair of byte streams, as tools named `agent__skill`, until the peer closes its side
@@ -80,28 +83,50 @@ impl HttpService {
 
     /// The service as a router, to be mounted into another application.
     pub fn router(&self) -> Router {
-        Router::new().fallback_service(Self { listener: Listener::Application, ..self.clone() })
+        Router::new().fallback_service(Self { connection: Connection::APPLICATION, ..self.clone() })
+    }
+
+    /// What `/metrics` shows, for an application that serves it itself; empty for an application.
+    pub async fn metrics(&self) -> String {
+        match &self.served {
+            Served::Agents(server) => metrics::text(server).await,
+            Served::Application(_) => String::new(),
+        }
+    }
+
+    /// Where the connections of a listener are counted.
+    pub(crate) fn server_metrics(&self) -> Arc<ServerMetrics> {
+        match &self.served {
+            Served::Agents(server) => Arc::clone(&server.metrics),
+            Served::Application(_) => Arc::default(),
+        }
     }
 
     /// The service for a listener of ours, which is bound to this address.
-    pub(crate) fn bound_to(self, address: IpAddr) -> Self {
-        Self { listener: Listener::Bound(address), ..self }
+    pub(crate) fn bound_to(self, address: IpAddr, scheme: Scheme, routes: RouteSet) -> Self {
+        let listener = Listener::Bound(address);
+        Self { connection: Connection { listener, scheme, routes, ..Connection::APPLICATION }, ..self }
     }
 
-    /// Handles one request of a connection's peer.
-    pub(crate) fn handle_from<B>(self, peer: IpAddr, req: http::Request<B>) -> BoxFuture<'static, Response>
+    /// The service for one connection of that listener. The certificate is the principal of a verified one.
+    pub(crate) fn of_peer(self, peer: IpAddr, certificate: Option<Arc<str>>) -> Self {
+        Self { connection: Connection { peer: Some(peer), certificate, ..self.connection }, ..self }
+    }
+
+    /// Handles one request of a connection.
+    pub(crate) fn handle<B>(self, req: http::Request<B>) -> BoxFuture<'static, Response>
     where
         B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.handle(Some(peer), req.map(Body::new))
+        self.handle_request(req.map(Body::new))
     }
 
-    fn handle(self, peer: Option<IpAddr>, mut req: Request) -> BoxFuture<'static, Response> {
+    fn handle_request(self, mut req: Request) -> BoxFuture<'static, Response> {
         let server = match self.served {
             Served::Agents(server) => server,
             Served::Application(mut router) => {
-                if let Some(peer) = peer {
+                if let Some(peer) = self.connection.peer {
                     req.extensions_mut().insert(Peer(peer));
                 }
                 return Box::pin(async move {
@@ -112,7 +137,7 @@ impl HttpService {
         };
         let (head, body) = req.into_parts();
         let is_head = head.method == Method::HEAD;
-        let mut exchange = Exchange::begin(server, self.listener, peer, head);
+        let mut exchange = Exchange::begin(server, self.connection, head);
         let span = exchange.span.clone();
         let verdict = exchange.verdict.take();
         let (response, cors) = match verdict {
@@ -151,14 +176,14 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
     }
 }
 
-/// Hands a request whose credentials have been verified to its handler, if they permit it.
+/// Hands a request whose credentials have been verified to its handler, if they and the rate limits permit it.
 fn authenticate(
     mut exchange: Exchange,
     verified: Result<Verified, Error>,
     body: Body,
 ) -> BoxFuture<'static, Response> {
-    if let Err(error) = exchange.authenticate(verified) {
-        return answered(refusal::respond(exchange, &Refusal::Credential(error)));
+    if let Err(error) = exchange.authenticate(verified).and_then(|()| exchange.check_rate()) {
+        return answered(refusal::respond(exchange, &Refusal::Caller(error)));
     }
     let span = exchange.span.clone();
     let response: BoxFuture<'static, Response> = match exchange.row.handler {
@@ -179,7 +204,8 @@ fn authenticate(
         Handler::Console(call) => handled(console::handle(call, exchange, body)),
         Handler::HomePage => answered(home_page::handle(&exchange)),
         Handler::Liveness => answered(ready::liveness()),
-        Handler::Readiness => answered(ready::readiness(&exchange.server.ready)),
+        Handler::Metrics => Box::pin(metrics::handle(exchange)),
+        Handler::Readiness => answered(ready::readiness(&exchange.server.ready, &exchange.server.engine)),
         Handler::Nothing => answered(refusal::respond(exchange, &Refusal::NotFound)),
     };
     if span.is_disabled() { response } else { Box::pin(response.instrument(span)) }
@@ -213,7 +239,7 @@ fn without_body(mut response: Response) -> Response {
 /// An application that has the agents mounted in it. It serves any host itself; the mounted router has its own checks.
 impl From<Router> for HttpService {
     fn from(application: Router) -> Self {
-        Self { served: Served::Application(application), listener: Listener::Application }
+        Self { served: Served::Application(application), connection: Connection::APPLICATION }
     }
 }
 
@@ -227,7 +253,7 @@ impl tower::Service<Request> for HttpService {
     }
 
     fn call(&mut self, req: Request) -> Self::Future {
-        self.clone().handle(None, req).map(Ok)
+        self.clone().handle_request(req).map(Ok)
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{
     access_log::StreamEntry,
     respond::{self, Envelope, ResponseFormat},
     server_state::ServerState,
+    trace::RequestId,
 };
 
 /// Sent after each keep-alive interval without an event.
@@ -48,7 +49,7 @@ pub(crate) fn respond(
     stream: TaskStream,
     format: &ResponseFormat<'_>,
     log_entry: StreamEntry,
-    request_id: u64,
+    request_id: RequestId,
     server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
@@ -70,7 +71,7 @@ pub(crate) fn events<E: EventEncoder>(
     stream: TaskStream,
     encoder: E,
     log_entry: StreamEntry,
-    request_id: u64,
+    request_id: RequestId,
     server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
@@ -130,7 +131,7 @@ struct Events<E> {
     stream: Option<TaskStream>,
     encoder: E,
     log_entry: StreamEntry,
-    request_id: u64,
+    request_id: RequestId,
     clock: Clock,
     keep_alive: Duration,
     memory: MemoryBudget,

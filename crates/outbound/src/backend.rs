@@ -9,9 +9,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use engine::{AgentError, AgentResult, OnCrash, Scope, Turn, Update};
+use engine::{AgentError, AgentResult, OnCrash, Scope, Turn, Update, metrics::BackendKind};
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, Json, Message, Part, TaskId, json::Raw};
+use protocol::{Artifact, Json, Message, Part, TaskId, TraceContext, json::Raw};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,11 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// The task fails with the text of the error. [`engine::Lost`] must be returned as it is.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>>;
+
+    /// What kind of backend it is, for the metrics.
+    fn kind(&self) -> BackendKind {
+        BackendKind::Other
+    }
 
     /// A task that waited for an answer was canceled: what is kept for it in memory can be released.
     fn abandoned(&self, _scope: &Scope, _task: &TaskId) {}
@@ -42,13 +47,16 @@ pub struct Call<'a> {
     pub(crate) state: Option<&'a Json>,
     /// The turn before ended with a question; the message of this turn is the answer.
     pub(crate) answers: bool,
+    /// The span of this call.
+    trace: TraceContext,
     /// Whether the next chunk begins the result anew.
     begins: AtomicBool,
 }
 
 impl<'a> Call<'a> {
     pub(crate) fn new(skill: &'a str, arguments: &'a Json, turn: &'a Turn) -> Self {
-        Self { skill, arguments, turn, state: None, answers: false, begins: AtomicBool::new(true) }
+        let trace = turn.trace_context().child(engine::random_span_id());
+        Self { skill, arguments, turn, state: None, answers: false, trace, begins: AtomicBool::new(true) }
     }
 
     /// A call that goes on with what was kept; its result goes on too.
@@ -70,6 +78,11 @@ impl<'a> Call<'a> {
     /// Attempt number, from 1. Sent to every backend.
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
+    }
+
+    /// The span of this call in its trace. Sent to every backend.
+    pub fn trace_context(&self) -> &TraceContext {
+        &self.trace
     }
 
     /// Fires when the call is to stop.

@@ -3,6 +3,7 @@
 //! [`SkillAgent`] finds the arguments in the client's message, checks them, calls the backend, checks the result and
 //! turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
 
+mod measured_call;
 mod schemas_extension;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, result_name},
     schema::Schema,
 };
+use measured_call::MeasuredCall;
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
 
 /// The media type of tools' arguments and results.
@@ -67,7 +69,10 @@ impl SkillAgent {
 
     async fn call(&self, call: Call<'_>) -> AgentResult<Outcome> {
         let Call { turn, arguments, .. } = call;
-        match self.0.backend.call(call).await? {
+        let measured = MeasuredCall::begin(&call, self.0.backend.kind());
+        let result = self.0.backend.call(call).await;
+        measured.end(&result);
+        match result? {
             Reply::Done(parts) => ended(turn, self.done(parts)),
             Reply::Streamed => ended(turn, Outcome::done()),
             Reply::Failed(failure) if failure.retryable => Ok(failed(turn, failure)),

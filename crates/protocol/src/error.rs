@@ -233,6 +233,9 @@ impl ErrorKind {
     }
 }
 
+/// Name of the detail with the number of seconds after which a call may be repeated.
+pub const RETRY_AFTER: &str = "retryAfter";
+
 /// Truncates caller-supplied text before it is quoted in a message.
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 64;
@@ -250,6 +253,17 @@ impl Error {
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.facts.push((name, value.to_string()));
         self
+    }
+
+    /// Adds after how many seconds the call may be repeated: the header `Retry-After`, and `RetryInfo` over gRPC.
+    #[must_use]
+    pub fn with_retry_after(self, seconds: u64) -> Self {
+        self.with(RETRY_AFTER, seconds.max(1))
+    }
+
+    /// After how many seconds the call may be repeated, if that is known.
+    pub fn retry_after(&self) -> Option<u64> {
+        self.facts.iter().find(|fact| fact.0 == RETRY_AFTER)?.1.parse().ok()
     }
 
     /// An invalid parameter.

@@ -15,6 +15,7 @@ pub mod model;
 mod nearest;
 pub mod operation;
 pub mod rest;
+mod trace_context;
 
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, ErrorTable, Violation};
@@ -28,3 +29,4 @@ pub use operation::{
     CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage,
     PushConfigQuery, PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,
 };
+pub use trace_context::TraceContext;

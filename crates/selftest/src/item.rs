@@ -63,7 +63,6 @@ pub(crate) enum Feature {
     Guardrails,
     Client,
     Console,
-    Telemetry,
 }
 
 impl fmt::Display for Feature {
@@ -77,7 +76,6 @@ impl fmt::Display for Feature {
             Self::Guardrails => "guardrails and approvals",
             Self::Client => "outbound calls and client features",
             Self::Console => "web console",
-            Self::Telemetry => "traces and metrics",
         })
     }
 }

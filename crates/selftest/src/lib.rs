@@ -28,6 +28,7 @@ mod json;
 mod loopback;
 mod mcp;
 mod program;
+mod rate_limits;
 mod report;
 mod s0;
 mod s1;

@@ -10,9 +10,10 @@ mod methods;
 mod model;
 mod sample;
 mod streams;
+mod telemetry;
 
 use super::{
-    Feature::{Push, Telemetry, TenantsAndCards, Tools},
+    Feature::{Push, TenantsAndCards, Tools},
     Group, Item, not_yet, wire,
 };
 
@@ -198,7 +199,11 @@ const ITEMS: &[Item] = &[
     wire!(85, "a request without sessionId gets a new sessionId", sample::session_made),
     wire!(86, "the sample needs no API key of a language model", sample::no_key),
     wire!(87, "the agents are listed with their cards, and can be searched", agent_list::listed),
-    not_yet(88, "the server exports traces and metrics", Telemetry),
+    wire!(
+        88,
+        "a call is counted in the metrics, and its trace reaches the tool that it uses",
+        telemetry::measured_and_traced
+    ),
     wire!(
         89,
         "with stateTransitionHistory, the past statuses of a task can be read",

@@ -7,7 +7,7 @@ use super::{
     fixture::Fixture,
     http::{Response, Server},
     json::{MemberOrder, ValueChecks as _, is_exactly, parse, quote},
-    mismatch, not_yet,
+    mismatch, not_yet, rate_limits,
     test_client::{TestClient, ends_with_final, request, text_part},
     wire,
 };
@@ -17,12 +17,13 @@ mod card_url;
 mod keys;
 mod owners;
 mod plain_channel;
+mod switches;
 
 pub(crate) const GROUP: Group = Group { name: "S2", items: ITEMS };
 
 const ITEMS: &[Item] = &[
     wire!(1, "the protocol is 0.3.0 over JSON-RPC 2.0", protocol),
-    not_yet(2, "an agent can be enabled and disabled while the server runs", Identity),
+    wire!(2, "an agent can be enabled and disabled while the server runs", switches::at_run_time),
     wire!(
         3,
         "plain text requests and responses work with an API key of the agent",
@@ -87,16 +88,16 @@ const ITEMS: &[Item] = &[
     ),
     wire!(37, "protocol errors have HTTP status 200", status_200),
     wire!(38, "an invalid credential is HTTP 403", keys::forbidden),
-    not_yet(39, "an unknown or disabled agent is HTTP 404", Identity),
+    wire!(39, "an unknown or disabled agent is HTTP 404", switches::status_404),
     wire!(40, "invalid JSON is rejected with -32700", invalid_json),
     wire!(41, "a jsonrpc member that is missing or not 2.0 is rejected with -32600", other_jsonrpc),
     wire!(42, "an unknown method is rejected with -32601", unknown_method),
     wire!(43, "a message without parts is rejected with -32602", no_parts),
     wire!(44, "a failed run is reported as -32603", failed_run),
     wire!(45, "a missing credential is -32010", keys::unauthenticated),
-    not_yet(46, "a disabled agent is -32011", Identity),
-    not_yet(47, "an exceeded rate limit is -32012", Identity),
-    not_yet(48, "the rate limit per key is configurable", Identity),
+    wire!(46, "a disabled agent is -32011", switches::error_code),
+    wire!(47, "an exceeded rate limit is -32012 with Retry-After", rate_limits::refusal),
+    wire!(48, "the rate limit per key is configurable", rate_limits::per_key),
     not_yet(49, "the web console manages agents, keys and rate limits", Console),
 ];
 

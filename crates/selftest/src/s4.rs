@@ -2,13 +2,13 @@
 
 use super::{
     CheckError, CheckResult,
-    Feature::{Client, Identity, Orchestration, Push, TenantsAndCards},
+    Feature::{Client, Orchestration, Push, TenantsAndCards},
     Group, Item,
     credentials::token_of,
     fixture::{Fixture, MANY_SKILLS},
     http::Response,
     json::{ValueChecks as _, quote},
-    mismatch, not_yet, test,
+    mismatch, not_yet, rate_limits, test,
     test_client::{request, states, text, unique_id},
     wire,
 };
@@ -65,7 +65,7 @@ const ITEMS: &[Item] = &[
     not_yet(35, "discover and cancel need no Content-Type", Client),
     not_yet(36, "URLs inside the private network are never fetched", Push),
     wire!(37, "task methods require a bearer token", bearer_required),
-    not_yet(38, "calls are rate limited", Identity),
+    wire!(38, "calls are rate limited", rate_limits::rpc),
     not_yet(39, "cards are fetched over HTTPS and their signatures are verified", TenantsAndCards),
     not_yet(40, "outbound calls support sessions, timeouts, retries and skills", Client),
     not_yet(41, "remote agents work together with local agents and MCP", Orchestration),

@@ -2,7 +2,8 @@
 //!
 //! It speaks MCP on standard input and output, one JSON message per line, in the revisions that begin with
 //! `initialize`. The arguments of the command name its tools. Each returns its name and its arguments; `ADD_TOOL` and
-//! `REMOVE_TOOL` change the list, which the server then reports.
+//! `REMOVE_TOOL` change the list, which the server then reports. With the argument `trace`, a tool also returns the
+//! `traceparent` that it got.
 
 use std::{
     ffi::OsString,
@@ -71,7 +72,7 @@ impl ToolServer {
             "tools/list" => {
                 json!({"tools": self.tools.iter().map(|tool| describe(tool)).collect::<Vec<_>>()})
             }
-            "tools/call" => self.call(params["name"].as_str().unwrap_or_default(), &params["arguments"]),
+            "tools/call" => self.call(params),
             method => {
                 let error =
                     json!({"code": METHOD_NOT_FOUND, "message": format!("there is no method {method}")});
@@ -85,7 +86,8 @@ impl ToolServer {
         replies
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    fn call(&mut self, params: &Value) -> Value {
+        let (tool, arguments) = (params["name"].as_str().unwrap_or_default(), &params["arguments"]);
         if !self.tools.iter().any(|known| known == tool) {
             let content = json!([{"type": "text", "text": format!("there is no tool {tool}")}]);
             return json!({"content": content, "isError": true});
@@ -96,7 +98,10 @@ impl ToolServer {
             REMOVE_TOOL => self.tools.retain(|known| known != name),
             _ => {}
         }
-        let result = json!({"tool": tool, "arguments": arguments});
+        let mut result = json!({"tool": tool, "arguments": arguments});
+        if arguments["trace"] == true {
+            result["traceparent"] = params["_meta"]["traceparent"].clone();
+        }
         json!({"content": [{"type": "text", "text": result.to_string()}], "structuredContent": result})
     }
 }

@@ -11,5 +11,5 @@ mod sqlite;
 pub use process::{Process, up};
 pub use sqlite::{
     CopyError, Draining, Instance, InstanceState, KeyFile, KeyFileError, KeyFolder, KeyOrigin, LockHolder,
-    OpenError, Sqlite, SqliteOptions, StoreCopy, backup, check, lock_holder, restore,
+    OpenError, ServedAt, Sqlite, SqliteOptions, StoreCopy, backup, check, lock_holder, restore,
 };

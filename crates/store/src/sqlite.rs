@@ -3,6 +3,7 @@
 //! One thread writes and commits everything queued in one transaction (group commit); a few threads read; one more
 //! runs WAL checkpoints concurrently with the writer. Only one process at a time can open the file.
 
+mod agent_switches;
 mod api_keys;
 mod backup;
 mod changes;
@@ -13,6 +14,7 @@ mod docs;
 mod expiry;
 mod file_lock;
 mod free_pages;
+mod free_space;
 mod instance;
 mod integrity;
 mod key_folder;
@@ -20,6 +22,7 @@ mod keys;
 mod lists;
 mod migrations;
 mod open;
+mod operators;
 mod probe;
 mod purge;
 mod queue;
@@ -30,19 +33,21 @@ mod scopes;
 mod segments;
 mod snapshots;
 mod store_files;
+mod usage;
 mod waiting;
 mod writer;
 
 use std::sync::Arc;
 
 use engine::{
-    ApiKey, Scope, Store,
+    AgentSwitch, ApiKey, Scope, Store,
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Seq},
+    metrics::{DiskUsage, StoreMetrics},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, Overdue, ReadFuture, Receipt, RetentionMark, Snapshot, TaskRow,
-        TaskWork, TenantAgent, View, WorkItem,
+        ListQuery, Lookup, MessageKey, OperatorPage, OperatorQuery, Overdue, ReadFuture, Receipt,
+        RetentionMark, Snapshot, TaskCounts, TaskRow, TaskWork, TenantAgent, View, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -50,14 +55,14 @@ use protocol::Timestamp;
 use tokio::sync::watch;
 
 pub use backup::{CopyError, StoreCopy, backup, restore};
-pub use instance::{Draining, Instance, InstanceState, LockHolder, lock_holder};
+pub use instance::{Draining, Instance, InstanceState, LockHolder, ServedAt, lock_holder};
 pub use integrity::check;
 pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyOrigin};
 pub use open::{OpenError, SqliteOptions};
 
 use self::{
-    instance::InstanceLock, integrity::IntegrityChecker, purge::Purge, readers::ReaderPool,
-    scopes::ScopeCache, writer::Writer,
+    free_space::LowSpace, instance::InstanceLock, integrity::IntegrityChecker, purge::Purge,
+    readers::ReaderPool, scopes::ScopeCache, store_files::StorePath, writer::Writer,
 };
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
@@ -68,8 +73,13 @@ pub struct Sqlite {
     /// Dropped after everything else that has a connection: its own is the one that removes the log.
     writer: Writer,
     scopes: ScopeCache,
+    low_space: LowSpace,
     ids: Ids,
     seal_key: [u8; 32],
+    /// As they were when the store was opened.
+    agent_switches: Vec<AgentSwitch>,
+    metrics: Arc<StoreMetrics>,
+    path: StorePath,
     damage: watch::Receiver<Option<String>>,
     /// Held as long as the store is open. The last field, so that it is dropped last.
     lock: Arc<InstanceLock>,
@@ -96,6 +106,10 @@ fn first_reason(mut reports: watch::Receiver<Option<String>>) -> BoxFuture<'stat
 impl Store for Sqlite {
     fn commit(&self, change: Change) -> Receipt {
         self.writer.commit(change)
+    }
+
+    fn is_low_on_space(&self) -> bool {
+        self.low_space.is_low()
     }
 
     fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>> {
@@ -272,6 +286,36 @@ impl Store for Sqlite {
 
     fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
         self.writer.revoke_api_key(id, now)
+    }
+
+    fn agent_switches(&self) -> Vec<AgentSwitch> {
+        self.agent_switches.clone()
+    }
+
+    fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool> {
+        self.writer.set_agent_switch(switch)
+    }
+
+    fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage> {
+        let ids = self.ids.clone();
+        self.readers.read(move |tx| operators::list(tx, &ids, &query))
+    }
+
+    fn owner(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<Scope>> {
+        self.readers.read(move |tx| Ok(operators::owner(tx, task, tag)?))
+    }
+
+    fn task_counts(&self) -> ReadFuture<TaskCounts> {
+        self.readers.read(|tx| operators::counts(tx))
+    }
+
+    fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
+    }
+
+    fn disk_usage(&self) -> ReadFuture<DiskUsage> {
+        let path = self.path.clone();
+        self.readers.read_always(move |_| Ok(path.disk_usage()))
     }
 
     fn ids(&self) -> Ids {

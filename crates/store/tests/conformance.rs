@@ -37,6 +37,7 @@ mod conformance {
     mod fail_stop;
     mod file_safety;
     mod free_pages;
+    mod free_space;
     mod idempotency_keys;
     mod integrity;
     mod journal;
@@ -45,6 +46,7 @@ mod conformance {
     mod opening;
     mod overload;
     mod owners;
+    mod principal_caps;
     mod probation;
     mod publication;
     mod purge_slices;

@@ -153,8 +153,15 @@ fn build(input: &[u8]) -> Option<Built> {
     let input = std::str::from_utf8(input).ok()?;
     let (head, arguments) = input.split_once("\n\n")?;
     let arguments = Json::parse(arguments).ok()?;
-    let facts =
-        CallFacts { idempotency_key: "a2ad:1:t:1", attempt: 1, task: head, context: "ü\r\n", skill: "s" };
+    let trace = &protocol::TraceContext::begin(1, 1);
+    let facts = CallFacts {
+        idempotency_key: "a2ad:1:t:1",
+        attempt: 1,
+        task: head,
+        context: "ü\r\n",
+        skill: "s",
+        trace,
+    };
     match OPERATIONS.get(head) {
         Some(operation) => of_operation(operation, &arguments, &facts),
         None => of_function(head, &arguments, &facts),

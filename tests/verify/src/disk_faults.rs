@@ -5,6 +5,8 @@
 //! (`disk.rs`): a sync that fails, a disk that is full, a disk that has become read-only. Load, history and checker
 //! are those of kill_under_load; a probe (`probe.rs`) looks for acknowledgements after the failure.
 //!
+//! Before that: with little space left, the server refuses messages and goes on (`watermark.rs`).
+//!
 //! Deliberately not here: power loss, which loses unsynced writes; clock jumps; memory limits.
 
 mod campaign;
@@ -16,6 +18,7 @@ mod probe;
 mod read_only;
 mod strace;
 mod sync;
+mod watermark;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -86,7 +89,13 @@ async fn run_campaigns(
         let tally = campaign.run(faults).await.with_context(|| format!("faults of kind {}", kind.name()))?;
         total.add(kind.name(), tally);
     }
-    Ok(ProofResult { figures: figures(&total, &used), findings: total.findings })
+    let dir = setup.store.parent().context("the directory of the store")?;
+    let watermark =
+        watermark::run(&setup.program, dir, privileges, &mut random.branch(), &mut total.findings).await;
+    let watermark = watermark.context("the free-space limit")?;
+    let mut figures = figures(&total, &used);
+    figures["watermark"] = watermark.unwrap_or_else(|| "not tested: no tmpfs could be mounted".into());
+    Ok(ProofResult { figures, findings: total.findings })
 }
 
 fn figures(total: &Tally, means: &Map<String, Value>) -> Value {

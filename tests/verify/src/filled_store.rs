@@ -9,7 +9,7 @@ use engine::{
     Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
-    store::{Accept, Change, JournalChange, MessageKey, NewContext, Visibility, WorkState},
+    store::{Accept, Change, JournalChange, MessageKey, NewContext, PrincipalCaps, Visibility, WorkState},
     task::PublicIds,
 };
 use protocol::{TaskState, Timestamp};
@@ -57,6 +57,7 @@ pub(crate) async fn fill(
                     deadline: None,
                     progress_size: 0,
                     key,
+                    caps: PrincipalCaps::default(),
                 })))
             })
             .collect();

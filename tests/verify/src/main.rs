@@ -17,8 +17,10 @@ mod clock_steps;
 mod disk_faults;
 mod duplicate_sends;
 mod extra_options;
+mod fair_limits;
 mod fill;
 mod filled_store;
+mod http2_floods;
 mod key_timing;
 mod kill_under_load;
 mod long_turns;
@@ -41,6 +43,7 @@ mod slow_readers;
 mod slow_resumes;
 mod step_reports;
 mod stream_resume;
+mod stuck_sockets;
 mod trial;
 mod view;
 mod writer;
@@ -85,9 +88,12 @@ proofs! {
     many_owners: "with a million owners of tasks, lists are as fast as with one, and the tasks of all owners are purged",
     many_skills: "an agent with 15,000 skills starts within 10 s, sends its card at 1 GB/s, is searched in 5 ms and chooses skills in 2 ms",
     overload: "beside more work than slots, queued tasks start in order, other agents are served, and hanging tasks stop nothing",
+    fair_limits: "a caller that floods the server is refused, and nine others are served as if they were alone",
     reference_model: "random calls are answered as a reference model predicts",
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
+    stuck_sockets: "10,000 connections that never finish what they begin are closed within 15 s, other clients are served as before",
+    http2_floods: "HTTP/2 connections that flood the server with frames are ended or leave it idle, other clients are served",
     slow_resumes: "20 clients that resume a stream of 60 MB at 1 KiB a second need a bounded amount of memory",
     reload_under_load: "a configuration that is rewritten a thousand times under load fails no call",
     mcp_crosstalk: "an MCP server that answers late, twice, out of order and under other ids gives no call what belongs to another",

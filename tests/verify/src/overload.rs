@@ -1,9 +1,11 @@
 //! overload: more work than slots. Work that waits starts in order and before new messages ([`order`]), slow runs of
-//! one agent leave slots for another ([`neighbour`]), and tasks that hang do not stop those that survived crashes with
+//! one agent leave slots for another ([`neighbour`]), three times as many messages as the slots can run leave what is
+//! done in a second ([`goodput`]), and tasks that hang do not stop those that survived crashes with
 //! them ([`survivors`]).
 //!
 //! Deliberately not here: a full queue and the limit of one agent, which are tests of the engine.
 
+mod goodput;
 mod neighbour;
 mod order;
 mod survivors;
@@ -36,13 +38,15 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         let mut random = Random::new(trial.seed);
         let order = order::run(setup, time, limits, &mut random).await?;
         let neighbour = neighbour::run(setup, time / 6, limits, &mut random).await?;
+        let goodput = goodput::run(setup, time, limits, &mut random).await?;
         let survivors = survivors::run(setup, limits, &mut random).await?;
         let figures = json!({
             "order": order.figures,
             "neighbour": neighbour.figures,
+            "goodput": goodput.figures,
             "survivors": survivors.figures,
         });
-        let findings = [order.findings, neighbour.findings, survivors.findings].concat();
+        let findings = [order.findings, neighbour.findings, goodput.findings, survivors.findings].concat();
         Ok(ProofResult { figures, findings })
     })
 }

@@ -249,20 +249,20 @@ async fn leave_unread(address: SocketAddr, id: String) -> Result<u64> {
 }
 
 /// Clients that send small messages one after another.
-struct Healthy {
+pub(crate) struct Healthy {
     stopped: Arc<AtomicBool>,
     clients: JoinSet<(Vec<Duration>, Vec<String>)>,
 }
 
-struct Latency {
-    calls: usize,
-    failed: usize,
-    failure: Option<String>,
-    p99: Duration,
+pub(crate) struct Latency {
+    pub(crate) calls: usize,
+    pub(crate) failed: usize,
+    pub(crate) failure: Option<String>,
+    pub(crate) p99: Duration,
 }
 
 impl Healthy {
-    fn start(address: SocketAddr) -> Self {
+    pub(crate) fn start(address: SocketAddr) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
         for _ in 0..HEALTHY_CLIENTS {
@@ -286,12 +286,12 @@ impl Healthy {
         Self { stopped, clients }
     }
 
-    async fn run_for(self, time: Duration) -> Result<Latency> {
+    pub(crate) async fn run_for(self, time: Duration) -> Result<Latency> {
         sleep(time).await;
         self.stop().await
     }
 
-    async fn stop(mut self) -> Result<Latency> {
+    pub(crate) async fn stop(mut self) -> Result<Latency> {
         self.stopped.store(true, Ordering::Relaxed);
         let (mut times, mut failures) = (Vec::new(), Vec::new());
         while let Some(client) = self.clients.join_next().await {

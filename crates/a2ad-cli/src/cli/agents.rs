@@ -1,17 +1,24 @@
-//! `a2ad agents`: lists the agents of a server and their skills.
+//! `a2ad agents`: lists the agents of a server and their skills; with a subcommand, agents for operators.
 
-use clap::Args;
+mod operate;
+
+use clap::{Args, Subcommand};
+use engine::SwitchState;
 use protocol::{json::write::Writer, model::AgentSkill};
 
 use super::{
     card::title,
     directory::{Directory, ListedAgent},
     failure::{Failure, code},
+    operate::OPERATE_EXIT_CODES,
     session::{ConnectionFlags, Session},
 };
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct AgentsFlags {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
     /// The server: URL or host:port [default: --server or A2AD_URL, else http://127.0.0.1:4242].
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     at: Option<String>,
@@ -19,8 +26,28 @@ pub(super) struct AgentsFlags {
     connection: ConnectionFlags,
 }
 
+/// What operators do with agents.
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// List the agents for operators: id, whether it is enabled, who decided that, tasks by state, name.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Ls(operate::LsFlags),
+    /// Enable an agent, whatever the configuration says.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Enable(operate::SwitchFlags),
+    /// Disable an agent at once: calls get 404, accepted work goes on.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Disable(operate::SwitchFlags),
+}
+
 pub(super) fn run(flags: AgentsFlags) -> Result<u8, Failure> {
-    let AgentsFlags { at, connection } = flags;
+    let AgentsFlags { command, at, connection } = flags;
+    match command {
+        Some(AgentsCommand::Ls(flags)) => return operate::ls(&flags),
+        Some(AgentsCommand::Enable(flags)) => return operate::switch(&flags, SwitchState::Enabled),
+        Some(AgentsCommand::Disable(flags)) => return operate::switch(&flags, SwitchState::Disabled),
+        None => {}
+    }
     Session::run_for_server(at.as_deref(), connection, |session| async move {
         let directory = session.directory().await?;
         if session.json() {

@@ -53,7 +53,9 @@ async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
     match probe(&authority, "/readyz").await {
         ProbeResult::Http { status: 503, .. } if !tls => Some(DRAINING.to_owned()),
         ProbeResult::Http { .. } if tls => Some(format!("that port answers plain http: try http{rest}")),
-        ProbeResult::Http { status: 400, body } if body.contains("HTTPS") => Some(try_https(rest)),
+        ProbeResult::Http { status: 400, body } if body.to_ascii_lowercase().contains("https") => {
+            Some(try_https(rest))
+        }
         ProbeResult::Http { .. } => None,
         ProbeResult::Tls if !tls => Some(try_https(rest)),
         ProbeResult::Unreachable(kind) => Some(unreachable(target, kind)),
@@ -69,8 +71,8 @@ const DRAINING: &str =
 
 const RESTARTED: &str = "it accepts new work again when it has restarted";
 
-const CERTIFICATE: &str = "use a certificate from an authority this machine trusts, or set SSL_CERT_FILE to a \
-                           PEM file with the authorities to trust";
+const CERTIFICATE: &str = "name a PEM file with the authorities to trust with --ca or SSL_CERT_FILE, or use a certificate from an \
+                           authority this machine trusts";
 
 fn try_https(rest: &str) -> String {
     format!("that port expects TLS: try https{rest}")

@@ -165,7 +165,7 @@ fn described(scheme: &SecurityScheme) -> String {
             let issuer = url.strip_suffix("/.well-known/openid-configuration").unwrap_or(url);
             format!("a token of {issuer} (--bearer-env VAR)")
         }
-        SecurityScheme::MutualTls { .. } => "a client certificate".to_owned(),
+        SecurityScheme::MutualTls { .. } => "a client certificate (--cert FILE --key FILE)".to_owned(),
     }
 }
 

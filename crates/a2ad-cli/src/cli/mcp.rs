@@ -51,7 +51,7 @@ enum Agents {
 pub(super) fn run(flags: &McpFlags) -> Result<u8, Failure> {
     let agents = find(flags)?;
     // Dropped last: dropping it writes the queued lines.
-    let _log = logging::start(&[]);
+    let _log = logging::start(&[], None)?;
     let runtime = runtime().map_err(|error| Failure::new(code::ERROR, format!("{error:#}")))?;
     let served = runtime.block_on(async {
         match agents {
@@ -85,8 +85,8 @@ fn find(flags: &McpFlags) -> Result<Agents, Failure> {
     let config = config::load(source).map_err(|error| Failure::usage(error.to_string()))?;
     let holder = store::lock_holder(&config.store.url).filter(|_| flags.config.is_none());
     let running = holder.filter(|holder| holder.state == InstanceState::Serving);
-    Ok(match running.and_then(|running| running.address) {
-        Some(address) => Agents::At(format!("http://{address}")),
+    Ok(match running.and_then(|running| running.callers) {
+        Some(url) => Agents::At(url),
         None => Agents::Here(Box::new(config), file.map(|file| file.path)),
     })
 }
@@ -98,11 +98,11 @@ async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Fail
     let (sender, catalogs) = mpsc::channel(1);
     let settings = Settings {
         config: file,
-        listen: config.server.listen,
+        listen: config.server.listen.first().map_or(Settings::default().listen, |first| first.address),
         catalog: config.local_catalog(&backends),
         catalogs: Some(catalogs),
         limits: config.limits,
-        server_options: config.server_options(config.server.listen),
+        server_options: config.server_options(&config.server.listen),
         ..Settings::default()
     };
     let served = tokio::select! {

@@ -2,13 +2,15 @@
 
 mod starting;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{path::PathBuf, sync::Arc};
 
 use a2ad::{
     ServeError,
-    internal::{Settings, bind, serve},
+    internal::{AuditLog, AuditOptions, ListenAddress, Listeners, Settings, serve},
 };
 use clap::Args;
+use engine::Clock;
+use inbound::Audit;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +27,7 @@ pub(super) struct ServeFlags {
     /// Configuration file [default: ./a2ad.toml if it exists, else the built-in demo; env: A2AD_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
+    /// Address to listen on, or several with commas between them [default: 127.0.0.1:4242, env: A2AD_LISTEN].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// Database file [default: ./a2ad.db, env: A2AD_STORE].
@@ -41,7 +43,7 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let origin = Origin { file, listen: flags.listen, store: flags.store };
     let loaded = origin.load().inspect_err(|_| warn(&warnings))?;
     // Dropped last on every path: dropping it writes the queued lines.
-    let _log = logging::start(&warnings);
+    let _log = logging::start(&warnings, loaded.config.otlp.as_deref())?;
     let networks = &loaded.config.dialer.policy().allow;
     if !networks.is_empty() {
         tracing::info!(?networks, "peers may choose addresses in these networks");
@@ -64,23 +66,28 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
 async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -> anyhow::Result<()> {
     let hangup = hangup();
     let config = &loaded.config;
-    let listener = bind(config.server.listen, &config.unprotected()).await?;
-    let address = listener.local_addr().unwrap_or(config.server.listen);
-    let backends = starting::answer_until(Backends::start(config), &listener).await?;
+    let listeners = Listeners::bind(config.server.listen.clone(), &config.unprotected()).await?;
+    let backends = starting::answer_until(Backends::start(config), &listeners.sockets).await?;
     warn_of_missing_tools(config, &backends);
     report_skipped(config.folder.as_ref(), None);
     watch.set_folder(config.folder.as_ref().map(|folder| folder.listing.clone()));
+    let audit = config.audit.clone().map(open_audit).transpose()?;
     let (sender, catalogs) = mpsc::channel(1);
     let file = loaded.has_file().then(|| origin.file.path.clone());
     let warnings = config.warnings();
-    let settings =
-        Settings { catalogs: Some(catalogs), warnings, ..settings(config, &backends, file, address) };
+    let mut settings = Settings {
+        catalogs: Some(catalogs),
+        warnings,
+        ..settings(config, &backends, file, &listeners.addresses)
+    };
+    settings.server_options.audit = audit.clone().map(|audit| -> Arc<dyn Audit> { audit });
     let stopped = CancellationToken::new();
     // A task of its own: loading a large configuration must not keep the server from its connections.
-    let reloader = Reloader::new(origin, loaded, backends, watch, hangup, sender).run(stopped.clone());
+    let reloader = Reloader::new(origin, loaded, backends, watch, hangup, sender).with_audit(audit);
+    let reloader = reloader.run(stopped.clone());
     let mut tasks = JoinSet::new();
     tasks.spawn(reloader);
-    let served = serve(listener, settings).await;
+    let served = serve(listeners, settings).await;
     stopped.cancel();
     if let Some(Ok(backends)) = tasks.join_next().await {
         backends.stop().await;
@@ -88,17 +95,26 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
     Ok(served?)
 }
 
-/// The settings of the server that this configuration describes, at its address.
-fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>, address: SocketAddr) -> Settings {
+fn open_audit(options: AuditOptions) -> Result<Arc<AuditLog>, ServeError> {
+    let path = options.file.clone();
+    let opened = AuditLog::open(options, Clock::system());
+    opened.map(Arc::new).map_err(|reason| ServeError::Audit { path, reason })
+}
+
+/// The settings of the server that this configuration describes, at its addresses.
+fn settings(
+    config: &Config,
+    backends: &Backends,
+    file: Option<PathBuf>,
+    addresses: &[ListenAddress],
+) -> Settings {
     Settings {
         config: file,
-        listen: config.server.listen,
         store: config.store.url.clone(),
         catalog: config.catalog(backends),
-        catalogs: None,
         limits: config.limits,
-        server_options: config.server_options(address),
+        server_options: config.server_options(addresses),
         drain_delay: config.server.drain_delay,
-        warnings: Vec::new(),
+        ..Settings::default()
     }
 }

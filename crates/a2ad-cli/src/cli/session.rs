@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use client::{Client, ClientOptions, Error, FoundCard};
-use protocol::{Dialect, TaskId, nearest};
+use protocol::{Dialect, TaskId, TraceContext, nearest};
 use tokio::time::Instant;
 
 use super::{
@@ -21,6 +21,7 @@ use super::{
     output::Output,
     suggest,
     target::{self, Target},
+    tls::TlsFlags,
 };
 use crate::address;
 
@@ -51,6 +52,8 @@ pub(super) struct ConnectionFlags {
     json: bool,
     #[command(flatten)]
     credentials: CredentialFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
 }
 
 impl SessionFlags {
@@ -62,6 +65,7 @@ impl SessionFlags {
             timeout: Duration::from_secs(300),
             json,
             credentials: CredentialFlags::default(),
+            tls: TlsFlags::default(),
         };
         Self { agent: url, connection }
     }
@@ -176,6 +180,7 @@ impl Session {
             flags.extend(["--dialect".to_owned(), dialect_name(dialect).to_owned()]);
         }
         flags.extend(self.flags.credentials.repeated());
+        flags.extend(self.flags.tls.repeated());
         suggest::command(subcommand, &[&[self.agent.as_str(), task], args].concat(), &flags)
     }
 
@@ -183,7 +188,7 @@ impl Session {
         let credentials = &self.flags.credentials;
         GivenFlags {
             credentials: credentials.given(),
-            has_credential: credentials.has_credential(),
+            has_credential: credentials.has_credential() || self.flags.tls.has_certificate(),
             dialect: self.flags.dialect.is_some(),
             required: self.required.borrow().clone(),
         }
@@ -246,7 +251,12 @@ impl Session {
 
     fn options(&self, found: Option<&FoundCard>) -> Result<ClientOptions, Failure> {
         let headers = self.flags.credentials.headers(found.map(|found| &found.card))?;
-        Ok(ClientOptions::default().with_headers(headers).with_dialect(self.flags.dialect))
+        let options = ClientOptions::default().with_headers(headers).with_dialect(self.flags.dialect);
+        let options = options.with_tls(self.flags.tls.load()?);
+        Ok(match trace_of_environment() {
+            Some(trace) if !options.headers.contains_key("traceparent") => options.with_trace_context(&trace),
+            Some(_) | None => options,
+        })
     }
 
     /// Adds what to do about the cause, which may require a probe of the server.
@@ -350,4 +360,10 @@ fn parse_dialect(typed: &str) -> Result<Dialect, String> {
         "1.0" | "1" | "1.0.0" | "1.0.1" => Ok(Dialect::V1),
         _ => Err("expected draft, 0.3 or 1.0".to_owned()),
     }
+}
+
+/// The span that has started this program, as OpenTelemetry passes it to processes; `None` if there is no valid one.
+fn trace_of_environment() -> Option<TraceContext> {
+    let state = std::env::var("TRACESTATE").ok();
+    TraceContext::parse(&std::env::var("TRACEPARENT").ok()?, state.as_deref())
 }

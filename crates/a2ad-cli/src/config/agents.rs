@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use engine::{Dedupe, EndUser, Retention, RunSettings};
-use inbound::{ExtendedCard, Issuer, ReplyForm};
+use inbound::{AuthOptions, ExtendedCard, ReplyForm};
 use outbound::backends::mcp::McpConfig;
 use protocol::model::SecurityScheme;
 
@@ -75,8 +75,8 @@ impl Known<'_> {
 pub(super) struct Defaults<'a> {
     pub(super) retention: Retention,
     pub(super) auth: AgentAuth,
-    /// The issuers that the server knows, for the cards of all agents.
-    pub(super) issuers: &'a [Issuer],
+    /// What the server can verify, for the cards of all agents.
+    pub(super) options: &'a AuthOptions,
 }
 
 fn everything(
@@ -134,9 +134,9 @@ pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<
     agents.names().map(|id| agent(&agents, id, known, defaults)).collect()
 }
 
-/// The agent at `/`: the configured one, the only one, or `main`.
-pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> String {
-    let ids = || agents.iter().filter(|agent| agent.enabled).map(|agent| agent.id.as_str());
+/// The agent at `/` among these, of which some are enabled: the configured one, the only one, or `main`.
+pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> String {
+    let ids = || agents.iter().filter(|(_, enabled)| *enabled).map(|(id, _)| *id);
     let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
     if named.is_empty() {
         let demo = outbound::agents::demo_names()[0];
@@ -183,7 +183,7 @@ impl AgentConfig {
 }
 
 fn security(auth: &AgentAuth, defaults: &Defaults<'_>) -> Vec<(String, SecurityScheme)> {
-    inbound::security_schemes(auth.declared().iter().copied(), defaults.issuers)
+    inbound::security_schemes(auth.declared().iter().copied(), &defaults.options.issuers)
 }
 
 /// A built-in agent under its own name.
@@ -218,7 +218,7 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         );
     }
     let default_retention = defaults.retention;
-    let auth = auth::listed(&section).unwrap_or_else(|| defaults.auth.clone());
+    let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
     let security = security(&auth, defaults);
     let defaults = AgentConfig::new(id, own_skills(&section, known), defaults);
     let config = AgentConfig {

@@ -3,9 +3,9 @@
 //!
 //! Secrets are in environment variables, never in the file, and no error contains one.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use a2ad::internal::IssuerKeyFetcher;
+use a2ad::internal::{IssuerKeyFetcher, ListenAddress};
 use engine::{AuthMethod, AuthMethods};
 use inbound::{ApiKeyOptions, AuthOptions, Issuer, NamedSecret, auth_checks};
 use outbound::dial::Dialer;
@@ -23,12 +23,13 @@ use super::{
 /// The variable of the shared secret, unless the file names another one.
 const DEFAULT_SECRET: &str = "A2A_SECRET";
 
-pub(crate) const AUTH_NAMES: [(&str, AuthMethod); 5] = [
+pub(crate) const AUTH_NAMES: [(&str, AuthMethod); 6] = [
     ("anonymous", AuthMethod::Anonymous),
     ("api-key", AuthMethod::ApiKey),
     ("jwt", AuthMethod::Jwt),
     ("oidc", AuthMethod::Oidc),
     ("bearer", AuthMethod::Bearer),
+    ("mtls", AuthMethod::Mtls),
 ];
 
 /// `[auth]`
@@ -89,9 +90,14 @@ impl AuthConfig {
         }
     }
 
-    /// The options of a server that listens on this address.
-    pub(super) fn options(&self, server: &ServerConfig, address: SocketAddr, dialer: &Dialer) -> AuthOptions {
-        let default = || a2ad::internal::audiences(server.public_url.as_deref(), Some(address));
+    /// The options of a server that listens on these addresses.
+    pub(super) fn options(
+        &self,
+        server: &ServerConfig,
+        addresses: &[ListenAddress],
+        dialer: &Dialer,
+    ) -> AuthOptions {
+        let default = || a2ad::internal::audiences(server.public_url.as_deref(), addresses);
         AuthOptions {
             audiences: self.audience.clone().map_or_else(default, |audience| vec![audience]),
             fetch: Some(Arc::new(IssuerKeyFetcher::new(dialer.clone()))),
@@ -102,6 +108,7 @@ impl AuthConfig {
     /// Why no credential of a method can be verified, and what to set; `None` if some can.
     pub(crate) fn missing(&self, method: AuthMethod) -> Option<&'static str> {
         let missing = match method {
+            // Without an address that verifies certificates, the configuration is refused.
             AuthMethod::Anonymous | AuthMethod::ApiKey | AuthMethod::Mtls => return None,
             AuthMethod::Jwt => {
                 "jwt is listed and no secret is configured; set A2A_SECRET, or auth.org_secrets"
@@ -249,13 +256,15 @@ pub(super) fn api_keys(section: &Section<'_>) -> ApiKeyOptions {
 }
 
 /// `auth` of an agent; `None` if it is absent or invalid.
-pub(super) fn listed(agent: &Section<'_>) -> Option<AgentAuth> {
+pub(super) fn listed(agent: &Section<'_>, auth: &AuthOptions) -> Option<AgentAuth> {
     let mut methods = Vec::new();
     let read = agent.each("auth", |item| {
-        if item.text()? == "mtls" {
-            return Err("\"mtls\": client certificates are not supported yet; use another method".to_owned());
-        }
         let method = item.one_of(&AUTH_NAMES)?;
+        if method == AuthMethod::Mtls && !auth.can_verify(method) {
+            return Err("\"mtls\": no address of the server verifies client certificates; set client_ca in server.tls, or in \
+                        tls of an address of server.listen"
+                .to_owned());
+        }
         if methods.contains(&method) {
             return Err(format!("{:?} is listed twice", item.text()?));
         }

@@ -3,12 +3,12 @@
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
+use a2ad::internal::ListenAddress;
 use engine::OnCrash;
 use http::HeaderName;
 use outbound::{
@@ -46,11 +46,11 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const MAX_DOCUMENT: u64 = 32 << 20;
 
 /// `[outbound]`: the dialler of all backends; the one in use if nothing has changed, because it has open connections.
-pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr, in_use: Option<&Dialer>) -> Dialer {
+pub(super) fn dialer(section: &Section<'_>, listen: &[ListenAddress], in_use: Option<&Dialer>) -> Dialer {
     let policy = DialPolicy {
         allow: section.each("allow", values::network).unwrap_or_default(),
         allow_http: section.get("allow_http", Item::boolean).unwrap_or_default(),
-        own_addresses: vec![listen],
+        own_addresses: listen.iter().map(|one| one.address).collect(),
     };
     let unchanged = in_use.filter(|dialer| *dialer.policy() == policy).cloned();
     unchanged.unwrap_or_else(|| Dialer::builder().policy(policy).build())

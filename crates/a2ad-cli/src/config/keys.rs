@@ -98,12 +98,37 @@ impl KeyTable {
     /// Elements of a list of tables have their position in the path: `extensions[0]`.
     fn is_at(&self, path: &[String]) -> bool {
         let matches = |(pattern, segment): (&str, &String)| match pattern.strip_suffix("[]") {
-            Some(list) => segment.strip_prefix(list).is_some_and(|position| position.starts_with('[')),
+            Some(list) => {
+                // The table of `admin_listen` has the keys of `listen`.
+                let segment = segment.strip_prefix("admin_").unwrap_or(segment);
+                segment.strip_prefix(list).is_some_and(|position| position.starts_with('['))
+            }
             None => pattern == CHOSEN || pattern == segment,
         };
         self.segments().count() == path.len() && self.segments().zip(path).all(matches)
     }
 }
+
+const TLS_KEYS: &[Key] = &[
+    key(
+        "cert",
+        "path",
+        r#""""#,
+        "The certificate of the server, then those of its issuers, in PEM. Relative to the configuration file, as the others; \
+         empty: no TLS.",
+    )
+    .at_start(),
+    key("key", "path", r#""""#, "The private key of the certificate, in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted.").at_start(),
+    key(
+        "client_ca",
+        "path",
+        r#""""#,
+        "The authorities of client certificates, in PEM. A certificate that a client sends has to be valid, and identifies the \
+         caller to agents that accept `\"mtls\"`: its principal is `mtls:` and the first URI among its alternative names, else its \
+         subject. Empty: clients are not asked for one.",
+    )
+    .at_start(),
+];
 
 pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
@@ -135,7 +160,9 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "OpenAPI documents; each operation can be a skill: `\"openapi:ID/OPERATION\"`, or all of them as \
                  `\"openapi:ID/*\"`.",
             ),
+            table("telemetry", "Where traces are sent."),
             table("outbound", "Which addresses may be called, where a peer has chosen the URL."),
+            table("audit", "The audit log: changes by operators, and refused requests."),
             table(
                 "auth",
                 "Which credentials the server verifies. Secrets are in environment variables, which the keys name; each has at \
@@ -147,14 +174,28 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "server",
         keys: &[
-            key(
+            derived(
                 "listen",
-                "address",
-                r#""127.0.0.1:4242""#,
-                "The address to listen on. One that others can reach is refused while an agent has no `auth` and `[auth]` \
-                 configures nothing, except in production.",
+                "address, or list of addresses and tables",
+                "`\"127.0.0.1:4242\"`",
+                "The addresses to listen on: `[\"127.0.0.1:4242\", { address = \"0.0.0.0:4443\", tls = { cert = \"cert.pem\", key = \
+                 \"key.pem\" } }]`. One that others can reach is refused while an agent has no `auth` and `[auth]` configures \
+                 nothing, except in production.",
             )
             .at_start(),
+            key(
+                "admin_listen",
+                "address, or table as in `listen`",
+                r#""""#,
+                "An address that serves the operators' API and health and nothing else; no other address serves the operators' \
+                 API then. One that others can reach needs TLS. Empty: none, the API is on all addresses.",
+            )
+            .at_start(),
+            table(
+                "tls",
+                "TLS of every address that has no `tls` of its own. The files are read again when they change, and on SIGHUP; open \
+                 connections go on.",
+            ),
             one_of(
                 "mode",
                 || names(&Mode::NAMES),
@@ -223,7 +264,25 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "A folder whose files are skills, see [Skills folder](#skills-folder); empty: none.",
             ),
         ],
-        reserved: &["base_host", "admin_listen"],
+        reserved: &["base_host"],
+    },
+    KeyTable {
+        path: "server.tls",
+        keys: TLS_KEYS,
+        reserved: &[],
+    },
+    KeyTable {
+        path: "server.listen[]",
+        keys: &[
+            required("address", "address", r#""127.0.0.1:4242""#, "The address to listen on.").at_start(),
+            table("tls", "TLS of this address; empty: plain HTTP. Default: that of `[server.tls]`."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "server.listen[].tls",
+        keys: TLS_KEYS,
+        reserved: &[],
     },
     KeyTable {
         path: "store",
@@ -362,8 +421,59 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "How long a blocking send waits before it returns the unfinished task. 0s: no limit.",
             )
             .at_start(),
+            key(
+                "min_free_disk",
+                "size",
+                r#""256MiB""#,
+                "With less free space beside the store, new messages get 503; reads, cancellations, running tasks and purging \
+                 go on. `0B`: no limit.",
+            )
+            .at_start(),
+            table(
+                "rate",
+                "How often calls are permitted; beyond it they get 429 with `Retry-After`. A rate is `N/s`, `N/min` or `N/h`: \
+                 N calls at once, and the next ones as time passes; empty is no limit.",
+            ),
+            table(
+                "per_principal",
+                "What one principal may have at a time, over all its agents and end users; beyond it, messages get 429 with \
+                 `Retry-After`. What running tasks record is never refused. Callers without a credential are one principal, \
+                 without limits on a loopback listener. 0 is no limit.",
+            ),
         ],
-        reserved: &["rate", "max_hops"],
+        reserved: &["max_hops"],
+    },
+    KeyTable {
+        path: "limits.rate",
+        keys: &[
+            key(
+                "per_key",
+                "rate",
+                r#""600/min""#,
+                "Calls of each principal; without a credential, of each address (of each /64 network of IPv6), and no limit \
+                 on a loopback listener.",
+            )
+            .at_start(),
+            key("per_tenant", "rate", r#""""#, "Calls of each tenant.").at_start(),
+            key("per_agent", "rate", r#""""#, "Calls of each agent.").at_start(),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "limits.per_principal",
+        keys: &[
+            key("tasks", "number", "1000", "Tasks that have not ended.").at_start(),
+            key("streams", "number", "1000", "Open streams.").at_start(),
+            key(
+                "interrupted",
+                "number",
+                "100",
+                "Tasks that wait for input or credentials; with as many, new tasks are refused, and answers are not.",
+            )
+            .at_start(),
+            key("stored", "size", r#""1GiB""#, "Messages, artifacts and events of stored tasks.").at_start(),
+        ],
+        reserved: &[],
     },
     KeyTable {
         path: "skills.ID",
@@ -603,6 +713,35 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "–",
                 "The environment variable with the password of HTTP Basic.",
             ),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "telemetry",
+        keys: &[
+            key(
+                "otlp",
+                "URL",
+                r#""""#,
+                "An OpenTelemetry collector that speaks OTLP over gRPC, such as `\"http://127.0.0.1:4317\"`; it gets the \
+                 spans of sampled traces. Empty: none. Needs a program that was built with the feature `otel`.",
+            )
+            .at_start(),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "audit",
+        keys: &[
+            key(
+                "file",
+                "path",
+                "\"\"",
+                "The file; empty: the store's name with `.audit.jsonl`. `\"off\"`: there is no audit log.",
+            )
+            .at_start(),
+            key("max_size", "size", "\"16MiB\"", "Size at which the file is renamed and a new one begun.").at_start(),
+            key("max_files", "number", "4", "How many renamed files are kept.").at_start(),
         ],
         reserved: &[],
     },

@@ -5,23 +5,36 @@
 
 use std::path::PathBuf;
 
+use a2ad::internal::AuditOptions;
 use engine::AuthMethod;
 use inbound::ApiKeyOptions;
 
-use super::{Error, Problems, Section, Source, agents, auth, overrides, read_file, sections, tree};
+use super::{
+    AUTH_NAMES, Error, Problems, Section, Source, agents, auth, overrides, read_file, sections,
+    skills::text,
+    source_directory,
+    tree::{self, Item},
+};
 
 /// What is known about a server without its secrets.
 #[derive(Debug)]
 pub(crate) struct OperatorView {
     pub(crate) store: PathBuf,
     pub(crate) agents: Vec<AgentView>,
+    /// The agent at `/`.
+    pub(crate) default_agent: String,
     pub(crate) api_keys: ApiKeyOptions,
+    /// `None`: there is no audit log.
+    pub(crate) audit: Option<AuditOptions>,
 }
 
 /// An agent of the file, or of the demo.
 #[derive(Debug)]
 pub(crate) struct AgentView {
     pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    /// Whether the file enables it.
+    pub(crate) enabled: bool,
     /// Whether it lists API keys among what it accepts.
     pub(crate) accepts_api_keys: bool,
 }
@@ -30,15 +43,21 @@ pub(crate) struct AgentView {
 pub(crate) fn operator_view(source: Source<'_>) -> Result<OperatorView, Error> {
     let text = source.file.map(read_file).transpose()?.unwrap_or_default();
     let file = source.file.map(|file| file.path.display().to_string());
+    let directory = source_directory(source.file.map(|file| file.path.as_path()));
     let problems = Problems::default();
     let mut tree = tree::parse(&text, &problems);
     for (path, location, value) in overrides(source) {
         tree.set(&path, location, value, &problems);
     }
     let root = Section::root(&tree, &problems);
+    let agents = agent_views(&root);
+    let enabled: Vec<_> = agents.iter().map(|agent| (agent.id.as_str(), agent.enabled)).collect();
+    let store = sections::store(&root.open("store")).url;
     let view = OperatorView {
-        store: sections::store(&root.open("store")).url,
-        agents: agent_views(&root),
+        audit: sections::audit(&root.open("audit"), &directory, &store),
+        store,
+        default_agent: agents::default_agent(&root.open("server"), &enabled),
+        agents,
         api_keys: auth::api_keys(&root.open("auth").open("api_keys")),
     };
     let lines = problems.into_lines(file.as_deref());
@@ -47,12 +66,18 @@ pub(crate) fn operator_view(source: Source<'_>) -> Result<OperatorView, Error> {
 
 fn agent_views(root: &Section<'_>) -> Vec<AgentView> {
     let agents = root.open("agents");
-    let listed = |id: &str| match auth::listed(&agents.open(id)) {
-        Some(auth) => auth.list().contains(&AuthMethod::ApiKey),
-        // Not among what `[auth]` configures for agents that list nothing.
-        None => false,
+    let view = |id: String| {
+        let agent = agents.open(&id);
+        AgentView {
+            name: agent.get("name", text),
+            enabled: agent.get("enabled", Item::boolean).unwrap_or(true),
+            // API keys are not among what `[auth]` configures for agents that list nothing.
+            accepts_api_keys: agent
+                .each("auth", |item| item.one_of(&AUTH_NAMES))
+                .is_some_and(|methods| methods.contains(&AuthMethod::ApiKey)),
+            id,
+        }
     };
-    let view = |id: String| AgentView { accepts_api_keys: listed(&id), id };
     agents::ids(root).into_iter().map(view).collect()
 }
 
@@ -82,6 +107,7 @@ mod tests {
             http = { url = "http://127.0.0.1:9000/fx", bearer_env = "A2AD_TEST_UNSET" }
             [agents.open]
             skills = ["fx"]
+            enabled = false
             [agents.closed]
             skills = ["fx"]
             auth = ["api-key", "jwt"]
@@ -92,6 +118,7 @@ mod tests {
         assert_eq!(view.api_keys.prefix, "acme_");
         let agents: Vec<_> = view.agents.iter().map(|agent| (&*agent.id, agent.accepts_api_keys)).collect();
         assert_eq!(agents, [("open", false), ("closed", true)]);
+        assert_eq!((view.agents[0].enabled, view.default_agent.as_str()), (false, "closed"));
     }
 
     #[test]

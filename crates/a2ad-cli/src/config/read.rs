@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use super::{
     keys::{self, KeyTable},
+    listen::Element,
     tree::{Entry, Item, Location, Table, Value},
     variables::nearest_variable,
 };
@@ -122,6 +123,37 @@ impl<'a> Section<'a> {
             Some(section.check_keys())
         };
         items.iter().enumerate().filter_map(table).collect()
+    }
+
+    /// Each element of a list, or the only value: tables are read by `table`, everything else by `value`. `None` if the key
+    /// is absent or any element is invalid.
+    pub(super) fn each_or_table<V, T>(
+        &self,
+        key: &str,
+        value: impl Fn(&Item) -> Parsed<V>,
+        table: impl Fn(&Section<'a>) -> Option<T>,
+    ) -> Option<Vec<Element<V, T>>> {
+        let entry = self.entry(key)?;
+        let one = |at: usize, item: &'a Item| match &item.value {
+            Value::Table(inner) => {
+                let path = self.path_of(&format!("{key}[{at}]"));
+                let location = Some(&item.location);
+                let section = Section { path, location, table: Some(inner), problems: self.problems };
+                table(&section.check_keys()).map(Element::Table)
+            }
+            _ => value(item)
+                .map_err(|text| self.add_problem(key, &item.location, text))
+                .ok()
+                .map(Element::Value),
+        };
+        match &entry.item.value {
+            Value::List(items) => items.iter().enumerate().map(|(at, item)| one(at, item)).collect(),
+            // A list of a flag or variable has commas.
+            Value::Typed(text) if text.contains(',') => {
+                self.each(key, value).map(|list| list.into_iter().map(Element::Value).collect())
+            }
+            _ => one(0, &entry.item).map(|one| vec![one]),
+        }
     }
 
     /// The keys that are present.

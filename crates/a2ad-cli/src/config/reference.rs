@@ -20,7 +20,7 @@ demo agents run. `a2ad check FILE` reports every problem with file, line and key
 [examples/](../examples).
 
 A *duration* is a string such as `"250ms"`, `"10s"`, `"10m"`, `"24h"` or `"7d"`; a *size* is a string such as `"512B"`, `"64KiB"`,
-`"16MiB"` or `"1GiB"`; an *address* has a port, as in `"127.0.0.1:4242"` or `"[::1]:4242"`.
+`"16MiB"` or `"1GiB"`; a *rate* is a string such as `"20/s"`, `"600/min"` or `"1000/h"`; an *address* has a port, as in `"127.0.0.1:4242"` or `"[::1]:4242"`.
 
 ## Environment variables
 
@@ -98,7 +98,8 @@ fn document() -> String {
 fn header(table: &KeyTable, id: &str) -> String {
     let path: Vec<&str> =
         table.segments().map(|segment| if segment == CHOSEN { id } else { segment }).collect();
-    let path = path.join(".");
+    // A table in an element of a list belongs to the last element.
+    let path = path.join(".").replace("[].", ".");
     match path.strip_suffix("[]") {
         Some(list) => format!("[[{list}]]"),
         None => format!("[{path}]"),
@@ -149,7 +150,12 @@ fn reserved(table: &KeyTable) -> String {
 /// another value, so nothing that excludes it is in the file.
 fn file_with(tested: Option<(&KeyTable, &Key)>, line: impl Fn(&KeyTable, &Key) -> Option<String>) -> String {
     let mut text = String::new();
-    for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
+    let is_part_of_tested = |table: &KeyTable| {
+        let list = tested.map(|(table, key)| format!("{}.{}[]", table.path, key.name));
+        list.is_some_and(|list| table.path.starts_with(&list))
+    };
+    let tables = TABLES.iter().filter(|table| !table.path.is_empty());
+    for table in tables.filter(|table| !is_part_of_tested(table)) {
         let tested = tested.filter(|(tested, _)| tested.path == table.path).map(|(_, key)| key.name);
         let lines: Vec<String> =
             alternative(table, tested).chain(table.keys.iter().filter_map(|key| line(table, key))).collect();

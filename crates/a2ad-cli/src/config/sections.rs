@@ -1,29 +1,32 @@
 //! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`.
 
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use a2ad::internal::SHUTDOWN_LIMIT;
-use engine::{Limits, MemoryBudget, Retention};
-use inbound::CardShape;
+use a2ad::internal::{AuditOptions, ListenAddress, SHUTDOWN_LIMIT, default_audit_file};
+use engine::{Limits, MemoryBudget, PrincipalCaps, Retention};
+use inbound::{CardShape, RateLimits};
 use protocol::ErrorTable;
 
 use super::{
-    CardConfig, Generation, Mode, ProtocolConfig, ServerConfig, StoreConfig, mode,
+    CardConfig, Generation, Mode, ProtocolConfig, ServerConfig, StoreConfig, listen, mode,
     read::{Parsed, Section},
     skills_folder,
-    tree::{Item, Value},
+    tree::Item,
     values,
 };
 
 /// Everything except the default agent, which depends on the configured agents.
-pub(super) fn server(section: &Section<'_>, directory: &Path) -> ServerConfig {
+pub(super) fn server(
+    section: &Section<'_>,
+    directory: &Path,
+    in_use: Option<&[ListenAddress]>,
+) -> ServerConfig {
     ServerConfig {
         mode: mode::mode(section.get("mode", |item| item.one_of(&Mode::NAMES))),
-        listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
+        listen: listen::addresses(section, directory, in_use),
         public_url: section.get("public_url", values::url).flatten(),
         trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
         allowed_hosts: section.each("allowed_hosts", values::parsed).unwrap_or_default(),
@@ -57,14 +60,27 @@ fn skills_dir(item: &Item, directory: &Path) -> Parsed<Option<PathBuf>> {
     skills_folder::problem(&folder).map_or(Ok(Some(folder)), Err)
 }
 
-fn listen(item: &Item) -> Parsed<SocketAddr> {
-    match &item.value {
-        Value::List(items) => match items.as_slice() {
-            [one] => values::address(one),
-            _ => Err("this version of a2ad listens on exactly one address".into()),
-        },
-        _ => values::address(item),
-    }
+/// The audit log; its default place is beside the store.
+pub(super) fn audit(section: &Section<'_>, directory: &Path, store: &Path) -> Option<AuditOptions> {
+    /// Less would be renamed for every few lines.
+    const MIN_SIZE: u64 = 64 << 10;
+    const MAX_FILES: usize = 1_000;
+    let file = section.get("file", |item| item.text().map(str::to_owned)).unwrap_or_default();
+    let default = AuditOptions::at(default_audit_file(store));
+    let max_size = section.get("max_size", |item| match values::size(item)? {
+        size if size < MIN_SIZE => Err(format!("expected at least {}", values::show_size(MIN_SIZE))),
+        size => Ok(size),
+    });
+    let max_files = section.get("max_files", |item| match values::count(item)? {
+        count if count > MAX_FILES => Err(format!("expected at most {MAX_FILES}")),
+        count => Ok(count),
+    });
+    let options = AuditOptions {
+        file: if file.is_empty() { default.file } else { directory.join(&file) },
+        max_size: max_size.unwrap_or(default.max_size),
+        max_files: max_files.unwrap_or(default.max_files),
+    };
+    (file != "off").then_some(options)
 }
 
 pub(super) fn store(section: &Section<'_>) -> StoreConfig {
@@ -101,6 +117,27 @@ pub(super) fn card(section: &Section<'_>) -> CardConfig {
         max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
         grpc_scheme: section.get("grpc_scheme", Item::boolean).unwrap_or(false),
     }
+}
+
+/// The address of an OpenTelemetry collector.
+pub(super) fn otlp(section: &Section<'_>) -> Option<String> {
+    let endpoint = section.get("otlp", values::url).flatten()?;
+    if cfg!(not(feature = "otel")) {
+        section.report(
+            "otlp",
+            "expected an empty text: this program was built without the feature otel; build it with --features otel",
+        );
+        return None;
+    }
+    if !endpoint.starts_with("http://") {
+        section.report(
+            "otlp",
+            "expected http://HOST:PORT of a collector that speaks OTLP over gRPC, such as http://127.0.0.1:4317; for TLS, \
+             run a collector beside the server",
+        );
+        return None;
+    }
+    Some(endpoint)
 }
 
 impl Generation {
@@ -143,6 +180,8 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         max_saved: section.get("max_saved", size).unwrap_or(defaults.max_saved),
         max_journal: section.get("max_journal", size).unwrap_or(defaults.max_journal),
         memory: section.get("memory", size).unwrap_or(defaults.memory),
+        min_free_disk: section.get("min_free_disk", values::size).unwrap_or(256 << 20),
+        per_principal: principal_caps(&section.open("per_principal")),
         ..defaults
     };
     let max_body = section.get("max_body", size).unwrap_or(16 << 20);
@@ -162,3 +201,30 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
     }
     (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
 }
+
+/// `[limits.per_principal]`; 0 is no limit.
+fn principal_caps(section: &Section<'_>) -> PrincipalCaps {
+    PrincipalCaps {
+        tasks: section.get("tasks", Item::count).unwrap_or(1_000),
+        streams: section.get("streams", Item::count).unwrap_or(1_000),
+        interrupted: section.get("interrupted", Item::count).unwrap_or(100),
+        stored: section.get("stored", values::size).unwrap_or(1 << 30),
+    }
+}
+
+/// `[limits.rate]`; an empty string is no limit.
+pub(super) fn rate_limits(section: &Section<'_>) -> RateLimits {
+    let rate = |item: &Item| match item.text()? {
+        "" => Ok(None),
+        _ => values::parsed(item).map(Some),
+    };
+    let default = DEFAULT_RATE.parse().ok();
+    RateLimits {
+        per_key: section.get("per_key", rate).unwrap_or(default),
+        per_tenant: section.get("per_tenant", rate).flatten(),
+        per_agent: section.get("per_agent", rate).flatten(),
+    }
+}
+
+/// Of each principal.
+const DEFAULT_RATE: &str = "600/min";

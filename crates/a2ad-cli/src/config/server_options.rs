@@ -1,14 +1,13 @@
 //! Turns the configuration into the options of the inbound side and the settings of the agents.
 
-use std::net::SocketAddr;
-
+use a2ad::internal::ListenAddress;
 use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
 
 use super::{AgentConfig, Config, Generation, ProfileName};
 
 impl Config {
-    /// The options of a server that listens on this address.
-    pub(crate) fn server_options(&self, address: SocketAddr) -> ServerOptions {
+    /// The options of a server that listens on these addresses.
+    pub(crate) fn server_options(&self, addresses: &[ListenAddress]) -> ServerOptions {
         let accepts = |generation| self.protocol.dialects.contains(&generation);
         ServerOptions {
             max_body_bytes: self.max_body_bytes,
@@ -29,7 +28,10 @@ impl Config {
             trusted_proxies: self.server.trusted_proxies.clone(),
             allowed_hosts: self.server.allowed_hosts.clone(),
             cors_origins: self.server.cors_origins.clone(),
-            auth: self.auth.options(&self.server, address, &self.dialer),
+            auth: self.auth.options(&self.server, addresses, &self.dialer),
+            rate_limits: self.rate_limits,
+            // Opened by whoever serves.
+            audit: None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What an operator should know about who may call: listeners that are refused, and warnings for the log and
 //! `a2ad check`.
 
-use a2ad::internal::is_loopback;
-use engine::EndUser;
+use a2ad::internal::{ListenAddress, is_loopback};
+use engine::{Clock, EndUser};
+use inbound::RouteSet;
 
 use super::{AgentAuth, AgentConfig, AuthConfig, Config, Mode};
 
@@ -39,13 +40,12 @@ impl Config {
         open.map(|agent| agent.id.as_str()).collect()
     }
 
-    /// Why a server would refuse to listen on its address.
+    /// Why a server would refuse to listen on its addresses.
     pub(super) fn unprotected_listener(&self) -> Option<String> {
-        let address = self.server.listen;
         let agents = self.unprotected();
-        if is_loopback(address) || agents.is_empty() {
-            return None;
-        }
+        let is_exposed =
+            |one: &&ListenAddress| !is_loopback(one.address) && one.routes != RouteSet::Operators;
+        let address = self.server.listen.iter().find(is_exposed).filter(|_| !agents.is_empty())?.address;
         Some(format!(
             "listening on {address} would accept calls from anyone: nobody has decided who may call {}; write auth for \
              each of them, such as auth = [\"api-key\"] or, if everybody may, auth = [\"anonymous\"]; or set A2A_SECRET or \
@@ -53,6 +53,12 @@ impl Config {
             agents.join(", "),
             address.port()
         ))
+    }
+
+    /// Certificates that expire soon.
+    pub(crate) fn tls_warnings(&self) -> Vec<String> {
+        let now = Clock::system().now();
+        self.server.all_tls().iter().filter_map(|tls| tls.expiry_warning(now)).collect()
     }
 
     /// Warnings about who may call, for the log of a server.
@@ -82,6 +88,7 @@ impl Config {
                 names(unconfigured)
             ));
         }
+        warnings.extend(self.tls_warnings());
         for agent in self.served() {
             let of_agent = agent.warnings(&self.auth).into_iter();
             warnings.extend(of_agent.map(|text| format!("agents.{}: {text}", agent.id)));

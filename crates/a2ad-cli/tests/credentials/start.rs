@@ -229,7 +229,40 @@ fn invalid() -> Vec<Case> {
             LOOPBACK,
             "[agents.a]\nauth = [\"mtls\"]\n",
             &[],
-            Refused(&["agents.a.auth: \"mtls\": client certificates"]),
+            Refused(&["agents.a.auth: \"mtls\": no address of the server verifies client certificates"]),
+        ),
+        case(
+            LOOPBACK,
+            &format!("{A}[server]\nadmin_listen = \"0.0.0.0:0\"\n"),
+            &[],
+            Refused(&[
+                "server.admin_listen: listening on 0.0.0.0:0 would send the admin token over the network",
+            ]),
+        ),
+        case(
+            LOOPBACK,
+            &format!("{A}[server]\ntls = {{ cert = \"absent.pem\", key = \"absent.key\" }}\n"),
+            &[],
+            Refused(&["server.tls.cert: the file absent.pem cannot be read: No such file"]),
+        ),
+        case(
+            LOOPBACK,
+            &format!("{A}[server]\ntls = {{ cert = \"a2ad.toml\", key = \"a2ad.toml\" }}\n"),
+            &[],
+            Refused(&["server.tls.cert: the file a2ad.toml has no certificate; expected PEM text"]),
+        ),
+        case(
+            LOOPBACK,
+            &format!("{A}[server]\ntls = {{ client_ca = \"a2ad.toml\" }}\n"),
+            &[],
+            Refused(&["server.tls.cert: expected the file with the certificate"]),
+        ),
+        // Several addresses, of which others can reach one.
+        case(
+            "127.0.0.1:0,0.0.0.0:0",
+            A,
+            &[],
+            Refused(&["a2ad: --listen: listening on 0.0.0.0:0 would accept calls from anyone"]),
         ),
         case(LOOPBACK, "[agents.a]\nauth = []\n", &[], Refused(&["agents.a.auth: expected at least one"])),
         case(

@@ -119,6 +119,11 @@ impl Auth {
         self.0.configured_methods()
     }
 
+    /// Whether an address of the server verifies client certificates.
+    pub(super) fn set_client_certificates(&mut self, verified: bool) {
+        self.0.client_certificates = verified;
+    }
+
     pub(super) fn issuers(&self) -> &[Issuer] {
         &self.0.issuers
     }
@@ -130,7 +135,9 @@ impl Auth {
             AuthMethod::Jwt => "accepts tokens of a shared secret, and Auth has none",
             AuthMethod::Oidc => "accepts tokens of issuers, and Auth has none",
             AuthMethod::Bearer => "accepts a static token, and Auth has none",
-            AuthMethod::Mtls => "accepts client certificates, which are not supported yet",
+            AuthMethod::Mtls => {
+                "accepts client certificates, and no address of Builder::serve_on verifies them; set TlsFiles::client_ca"
+            }
         };
         (!self.0.can_verify(method)).then_some(missing)
     }

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, ArtifactId, ContextId, Message, TaskId};
+use protocol::{Artifact, ArtifactId, ContextId, Message, TaskId, TraceContext};
 use serde_core::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,11 @@ use super::{
     AgentError, AgentResult, IntoOutcome, Journal, Lost, OnCrash, Outcome, Parts, Update, UpdateSender,
     agent_message, queue::Offered,
 };
-use crate::{context::Conversation, scope::Scope};
+use crate::{
+    context::Conversation,
+    metrics::{BackendKind, BackendOutcome, RunMetrics},
+    scope::Scope,
+};
 
 /// The input of one agent run, and its connection to the task.
 pub struct Turn {
@@ -59,6 +63,8 @@ pub struct Turn {
     /// Maximum size of a checkpoint, in bytes.
     pub(crate) max_saved: u64,
     pub(crate) journal: Journal,
+    pub(crate) metrics: Arc<RunMetrics>,
+    pub(crate) trace: TraceContext,
 }
 
 impl Turn {
@@ -86,6 +92,17 @@ impl Turn {
     /// Time until the deadline; zero after it.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The span of this run in the trace of the call that caused it (W3C Trace Context). An agent that calls other systems
+    /// sends them its `to_string` as `traceparent`, and its [`state`](TraceContext::state) as `tracestate`.
+    pub fn trace_context(&self) -> &TraceContext {
+        &self.trace
+    }
+
+    /// Counts a call of another system in `/metrics`.
+    pub fn count_backend_call(&self, kind: BackendKind, outcome: BackendOutcome, duration: Duration) {
+        self.metrics.backends.count(kind, outcome, duration);
     }
 
     /// Records the status `working` with a progress message.

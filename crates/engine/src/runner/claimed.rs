@@ -20,6 +20,7 @@ use crate::{
         turn::failure,
         turn_start::{TurnStart, TurnStartFinder},
     },
+    trace::begin_trace,
 };
 
 /// How many processes may crash while they run one turn, whatever progress it makes.
@@ -112,6 +113,7 @@ async fn prepare(
     let attempt = (claimed.attempt, policy.attempts);
     let WorkItem { row, scope, saved, journal, log } = work;
     if row.died_on_probation || row.crashes >= MAX_CRASHES {
+        runner.metrics().poisoned.increment();
         let text = format!("poisoned: the server crashed {} times while this task ran", row.crashes);
         return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
     }
@@ -159,6 +161,7 @@ async fn prepare(
         saved,
         journal,
         deaths: row.deaths,
+        trace: runner.traces().take(row.no).unwrap_or_else(begin_trace),
     };
     let current = CurrentState { state: row.state, visibility: Visibility::Visible };
     Ok(Prepared::Ready(Box::new(input), current))

@@ -17,9 +17,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{ArtifactId, Message, TaskState, Timestamp};
+use protocol::{ArtifactId, Message, TaskState, Timestamp, TraceContext};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::{
     Registration, Runner, Slot,
@@ -38,6 +39,7 @@ use crate::{
     context::Conversation,
     ids::TaskNo,
     log::Seq,
+    metrics::{RunMetrics, RunOutcome},
     origin::Origin,
     scope::Scope,
     store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
@@ -49,6 +51,7 @@ use crate::{
         panic_metadata,
         turn::{Lease, TurnChange, TurnState, failure},
     },
+    trace::{commit_span, random_span_id},
 };
 
 /// One turn that this process holds, or will hold after the pending commit.
@@ -72,6 +75,16 @@ pub(crate) struct Run {
     probation: Option<Probation>,
     /// `None` if the turn was given to nobody: then the run does not count.
     slot: Option<Slot>,
+    /// The step with which the run has ended its turn.
+    last_step: Option<Step>,
+    /// Whether the metrics count the run when it is dropped.
+    is_counted: bool,
+    metrics: Arc<RunMetrics>,
+    /// The span of the run in its trace.
+    trace: TraceContext,
+    /// Ends with the run.
+    _span: Span,
+    started: std::time::Instant,
 }
 
 /// The input of a turn, whether it starts with its message or is claimed later.
@@ -108,6 +121,8 @@ pub(crate) struct TurnInput {
     pub(crate) journal: Vec<JournalStep>,
     /// How many processes crashed while they ran the turn, since its last progress.
     pub(crate) deaths: i64,
+    /// The span that has caused the run.
+    pub(crate) trace: TraceContext,
 }
 
 impl Run {
@@ -124,6 +139,14 @@ impl Run {
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
         let limit = TimeLimit::new(input.policy.run_time, input.deadline, runner.clock());
         let policy = input.policy;
+        let trace = input.trace.child(random_span_id());
+        let span = tracing::debug_span!(
+            target: "a2ad::run",
+            "run",
+            traceparent = %trace,
+            parent = format_args!("{:016x}", input.trace.span_id()),
+            attempt,
+        );
         let journal = TurnJournal::new(&input.journal);
         let turn = Turn {
             // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
@@ -150,6 +173,8 @@ impl Run {
                 policy.on_crash == OnCrash::Fail,
                 runner.limits().max_journal,
             ),
+            metrics: Arc::clone(runner.metrics()),
+            trace: trace.clone(),
         };
         let state = TurnState {
             turn: input.seq,
@@ -184,6 +209,12 @@ impl Run {
             never_started: false,
             probation: None,
             slot: Some(slot),
+            last_step: None,
+            is_counted: true,
+            metrics: Arc::clone(runner.metrics()),
+            trace,
+            _span: span,
+            started: std::time::Instant::now(),
         }
     }
 
@@ -206,6 +237,9 @@ impl Run {
             _ => return,
         };
         if let Some(slot) = &self.slot {
+            if let Step::Retry { .. } = step {
+                slot.keep_trace(self.no, &self.trace);
+            }
             slot.requeue(self.no, at, suspect);
         }
     }
@@ -258,6 +292,7 @@ impl Run {
 
     /// Ends a run whose turn this process did not get.
     pub(crate) async fn reject(mut self, runner: &Runner) {
+        self.is_counted = false;
         if self.agent.as_ref().is_some_and(PanicGuard::is_started) {
             self.begin_stop(StopReason::Lost);
             self.slot = None;
@@ -337,6 +372,7 @@ impl Run {
         if change.progress {
             self.probation = None;
         }
+        self.last_step = Some(change.step);
         match result {
             Ok(_) => self.requeue_after(change.step),
             Err(NotCommitted::Conflict(met)) => {
@@ -508,6 +544,7 @@ impl Run {
             self.updates.committed();
             return None;
         };
+        let span = commit_span(&self.trace);
         let receipt = runner.store().commit(Change::Advance(Box::new(advance)));
         if change.ends_run() {
             if self.agent.is_some() {
@@ -515,7 +552,7 @@ impl Run {
             }
             self.updates.close();
         }
-        Some(InFlight { receipt, change, last_resort: false })
+        Some(InFlight { receipt, change, last_resort: false, _span: span })
     }
 
     /// Fails the task because the store cannot hold what the run records.
@@ -524,12 +561,39 @@ impl Run {
         let message = names.explain(reason, Reason::TooLarge, None);
         let failed = failure(self.no, names, lease.fence, message, runner.clock().now());
         let change = TurnChange::of(failed.step);
+        let span = commit_span(&self.trace);
         let receipt = runner.store().commit(Change::Advance(Box::new(failed)));
         if self.agent.is_some() {
             self.begin_stop(StopReason::TooLarge);
         }
         self.updates.close();
-        InFlight { receipt, change, last_resort: true }
+        InFlight { receipt, change, last_resort: true, _span: span }
+    }
+
+    /// How the run has ended, for the metrics.
+    fn run_outcome(&self) -> RunOutcome {
+        match (self.last_step, self.stop.map(|stop| stop.reason)) {
+            (Some(Step::Retry { .. }), _) => RunOutcome::Retry,
+            (_, Some(StopReason::Canceled)) => RunOutcome::Canceled,
+            (_, Some(StopReason::Drain)) => RunOutcome::Released,
+            (_, Some(StopReason::Lost | StopReason::StoreUnavailable)) => RunOutcome::Lost,
+            (
+                _,
+                Some(
+                    StopReason::RunTime | StopReason::Deadline | StopReason::TooLarge | StopReason::TurnEnded,
+                )
+                | None,
+            ) => match self.state.current.state {
+                TaskState::Failed => RunOutcome::Failed,
+                TaskState::Rejected => RunOutcome::Rejected,
+                TaskState::Canceled => RunOutcome::Canceled,
+                TaskState::InputRequired | TaskState::AuthRequired => RunOutcome::Interrupted,
+                // The task of a bare message stays as it was.
+                TaskState::Completed | TaskState::Submitted | TaskState::Working | TaskState::Unspecified => {
+                    RunOutcome::Completed
+                }
+            },
+        }
     }
 
     fn must_reveal(&self) -> bool {
@@ -538,6 +602,16 @@ impl Run {
 
     fn is_undecided(&self) -> bool {
         self.state.current.visibility == Visibility::Undecided
+    }
+}
+
+/// Counts the run.
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.is_counted {
+            self.metrics.ended[self.run_outcome() as usize].increment();
+            self.metrics.duration.observe_duration(self.started.elapsed());
+        }
     }
 }
 
@@ -584,6 +658,8 @@ struct InFlight {
     change: TurnChange,
     /// It fails the task because an earlier change was rejected as too large; there is no smaller one.
     last_resort: bool,
+    /// Ends when the change is on disk.
+    _span: Span,
 }
 
 async fn receipt(in_flight: &mut Option<InFlight>) -> Result<Committed, NotCommitted> {

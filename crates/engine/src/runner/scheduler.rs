@@ -126,6 +126,22 @@ impl Scheduler {
         self.classes.waiting() + self.suspects.len()
     }
 
+    /// How many slots nobody has.
+    pub(super) fn free_slots(&self) -> usize {
+        self.classes.free_slots()
+    }
+
+    /// Since when the oldest of the waiting work is due. Looks at all that is known, which `limits.queued` bounds.
+    pub(super) fn oldest(&self) -> Option<Timestamp> {
+        if self.waiting() == 0 {
+            return None;
+        }
+        let waits = |known: &&Known| matches!(known.stage, Stage::Arriving(_) | Stage::Waiting);
+        let due = self.known.values().filter(waits).map(|known| known.at);
+        // Work that was scheduled by a wrong clock has the time 0.
+        due.filter(|at| at.as_millis() > 0).min()
+    }
+
     /// The claimer must look at what has changed; `true` once.
     pub(super) fn take_wake(&mut self) -> bool {
         std::mem::take(&mut self.wake)

@@ -1,17 +1,20 @@
 //! Slots and places in the queue, as values that give them back on drop.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use protocol::Timestamp;
+use protocol::{Timestamp, TraceContext};
 
 use super::{
     Limits, Runner,
     scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
 };
-use crate::{catalog::Catalog, ids::TaskNo, scope::Scope, store::TenantAgent};
+use crate::{catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, scope::Scope, store::TenantAgent};
 
 /// A full queue is logged at most once in this many seconds.
 const WARNING_INTERVAL: u64 = 10;
@@ -85,6 +88,19 @@ impl Runner {
         self.slots(|scheduler| scheduler.place(no))
     }
 
+    /// The runs in progress and the work that waits for a slot.
+    pub(crate) fn load(&self) -> RunnerLoad {
+        let now = self.clock.now().as_millis();
+        self.slots(|scheduler| RunnerLoad {
+            running: self.limits.concurrent.saturating_sub(scheduler.free_slots()),
+            waiting: scheduler.waiting(),
+            oldest: scheduler.oldest().map(|at| {
+                let millis = now.saturating_sub(at.as_millis());
+                Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+            }),
+        })
+    }
+
     /// Changes the state of the slots, and wakes the claimer if there is something to claim.
     pub(super) fn slots<T>(&self, act: impl FnOnce(&mut Scheduler) -> T) -> T {
         let mut scheduler = self.slots.scheduler.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +158,11 @@ impl Slot {
     /// The slot of work that is going to be claimed.
     pub(super) fn granted(runner: &Arc<Runner>, grant: &Grant) -> Self {
         Self { caller: grant.caller, runner: Arc::clone(runner) }
+    }
+
+    /// The next attempt at the task belongs to this trace.
+    pub(super) fn keep_trace(&self, no: TaskNo, trace: &TraceContext) {
+        self.runner.traces().keep(no, trace.clone());
     }
 
     /// The task that had this slot is due again.

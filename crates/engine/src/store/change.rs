@@ -8,6 +8,7 @@ use crate::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     origin::Origin,
+    principal_caps::PrincipalCaps,
     scope::Scope,
 };
 
@@ -50,10 +51,7 @@ impl Change {
     pub fn records_message(&self) -> bool {
         match self {
             Self::Accept(_) => true,
-            Self::Advance(advance) => matches!(
-                advance.step,
-                Step::Resume(_) | Step::Queue { .. } | Step::Settle(_) | Step::QueueMessage
-            ),
+            Self::Advance(advance) => advance.step.demand().is_some(),
         }
     }
 }
@@ -96,6 +94,8 @@ pub struct Accept {
     pub progress_size: u64,
     /// Idempotency key of its first message.
     pub key: Option<MessageKey>,
+    /// Guard: what its principal may have.
+    pub caps: PrincipalCaps,
 }
 
 /// The idempotency key of a message and the hash of its content.
@@ -145,6 +145,8 @@ pub struct Advance {
     pub skill: Option<String>,
     /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
+    /// Guard: what the task's principal may have, if the change records a client message.
+    pub caps: PrincipalCaps,
 }
 
 impl Advance {
@@ -163,6 +165,7 @@ impl Advance {
             progress_size: 0,
             skill: None,
             key: None,
+            caps: PrincipalCaps::default(),
         }
     }
 

@@ -5,13 +5,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use protocol::TaskState;
+use protocol::{ErrorKind, TaskState};
 use tokio::sync::oneshot;
 
 use crate::{
     error,
     ids::{Tag, TaskNo},
     log::Seq,
+    principal_caps::CapReached,
 };
 
 /// A future of a change's result.
@@ -70,6 +71,10 @@ pub enum NotCommitted {
     /// More is queued than the store writes soon, so a client's message is rejected; try again later. Never the
     /// result of another change.
     Overloaded,
+    /// Little disk space is left, so a client's message is rejected; try again later. Never the result of another change.
+    LowOnSpace,
+    /// The principal has as much as it may have, so a client's message is rejected. Never the result of another change.
+    CapReached(CapReached),
     /// The task would become larger than the store can hold; the reason, for the client.
     TooLarge(String),
 }
@@ -101,11 +106,19 @@ pub struct Conflict {
 /// The error text for a rejected client message.
 pub(crate) const OVERLOADED: &str = "the server receives more than its store writes; try again in a second";
 
+const LOW_ON_SPACE: &str = "the server has little disk space left and accepts no messages at the moment; tasks can be read \
+     and cancelled, try again later";
+
 impl From<NotCommitted> for error::Error {
     fn from(failure: NotCommitted) -> Self {
         match failure {
             NotCommitted::Unavailable(reason) => Self::Unavailable(reason),
             NotCommitted::Overloaded => Self::later(OVERLOADED),
+            // Not in the log for every message: the store logs when it begins and ends.
+            NotCommitted::LowOnSpace => {
+                Self::Refused(protocol::Error::new(ErrorKind::Unavailable, LOW_ON_SPACE).with_retry_after(10))
+            }
+            NotCommitted::CapReached(reached) => Self::Refused(reached.into()),
             NotCommitted::TooLarge(reason) => Self::invalid("message", reason),
             NotCommitted::KeyUsed(used) => Self::Broken(format!("unexpected duplicate key: {used:?}")),
             NotCommitted::Conflict(met) => Self::Broken(format!("unexpected conflict: {met:?}")),

@@ -3,6 +3,7 @@
 use protocol::{TaskState, Timestamp};
 
 use super::WorkState;
+use crate::principal_caps::Demand;
 
 /// A transition of the task state machine. "Holder" is the process that holds the task's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +196,28 @@ impl States {
 }
 
 impl Step {
+    /// What a client's message needs of the caps of its principal; `None` for steps that record no message.
+    pub fn demand(self) -> Option<Demand> {
+        match self {
+            Self::Resume(waiting) | Self::Queue { waiting, .. } | Self::Settle(waiting) => match waiting.when
+            {
+                StartState::Interrupted => Some(Demand::Message),
+                StartState::Terminal => Some(Demand::Task),
+            },
+            Self::QueueMessage => Some(Demand::Message),
+            Self::Claim { .. }
+            | Self::EndProbation { .. }
+            | Self::Report { .. }
+            | Self::Finish { .. }
+            | Self::Pause { .. }
+            | Self::Retry { .. }
+            | Self::Requeue { .. }
+            | Self::Release { .. }
+            | Self::Cancel
+            | Self::Expire { .. } => None,
+        }
+    }
+
     /// The only table of guards and effects; all stores use it.
     pub fn effects(self) -> Effects {
         let free = Effects {

@@ -58,7 +58,7 @@ impl CredentialCheck {
     ///
     /// What the caller would get.
     pub async fn principal(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
-        let verified = match self.0.verify(headers, Wanted { caller: true, end_user: false }) {
+        let verified = match self.0.verify(headers, None, Wanted { caller: true, end_user: false }) {
             Verification::Ready(verified) => verified?,
             Verification::Pending(pending) => pending.await?,
         };

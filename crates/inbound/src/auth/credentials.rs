@@ -1,6 +1,6 @@
 //! The credentials that the head of a request presents. Pure: nothing is verified here.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{Error, ErrorKind};
@@ -30,13 +30,21 @@ pub(super) enum Credential<'a> {
     ApiKey(Cow<'a, str>),
     /// In `Authorization: Bearer`.
     Bearer(Cow<'a, str>),
+    /// The principal of the client certificate, which the TLS handshake has verified.
+    Certificate(Arc<str>),
 }
 
 impl<'a> Credentials<'a> {
-    /// Reads the wanted credentials.
-    pub(super) fn read(headers: &'a HeaderMap, wanted: Wanted) -> Result<Self, Error> {
+    /// Reads the wanted credentials. A client certificate is presented with every request of a connection, so it counts
+    /// only where a request has no credential of its own.
+    pub(super) fn read(
+        headers: &'a HeaderMap,
+        certificate: Option<&Arc<str>>,
+        wanted: Wanted,
+    ) -> Result<Self, Error> {
+        let of_connection = || certificate.map(|principal| Credential::Certificate(Arc::clone(principal)));
         Ok(Self {
-            caller: if wanted.caller { caller(headers)? } else { None },
+            caller: if wanted.caller { caller(headers)?.or_else(of_connection) } else { None },
             end_user: if wanted.end_user { end_user(headers)?.map(Cow::Borrowed) } else { None },
         })
     }
@@ -47,6 +55,7 @@ impl<'a> Credentials<'a> {
             caller: self.caller.map(|credential| match credential {
                 Credential::ApiKey(key) => Credential::ApiKey(owned(key)),
                 Credential::Bearer(token) => Credential::Bearer(owned(token)),
+                Credential::Certificate(principal) => Credential::Certificate(principal),
             }),
             end_user: self.end_user.map(owned),
         }
@@ -123,14 +132,20 @@ mod tests {
 
     #[test]
     fn credentials_are_read_from_their_headers() {
-        let read = |values: &[(&'static str, &'static str)]| {
-            let credentials = Credentials::read(&headers(values), ALL).ok()?.into_owned();
+        let certificate = Arc::from("mtls:CN=c");
+        let read_with = |certificate: Option<&Arc<str>>, values: &[(&'static str, &'static str)]| {
+            let credentials = Credentials::read(&headers(values), certificate, ALL).ok()?.into_owned();
             Some(match credentials.caller {
                 None => "none".to_owned(),
                 Some(Credential::ApiKey(key)) => format!("key {key}"),
                 Some(Credential::Bearer(token)) => format!("bearer {token}"),
+                Some(Credential::Certificate(principal)) => format!("certificate {principal}"),
             })
         };
+        let read = |values: &[(&'static str, &'static str)]| read_with(None, values);
+        assert_eq!(read_with(Some(&certificate), &[]).unwrap(), "certificate mtls:CN=c");
+        assert_eq!(read_with(Some(&certificate), &[("x-api-key", "k")]).unwrap(), "key k");
+        assert!(read_with(Some(&certificate), &[("authorization", "Basic eDp5")]).is_none());
         assert_eq!(read(&[]).unwrap(), "none");
         assert_eq!(read(&[("x-api-key", "k")]).unwrap(), "key k");
         assert_eq!(read(&[("authorization", "Bearer t")]).unwrap(), "bearer t");
@@ -153,7 +168,7 @@ mod tests {
     fn unwanted_credentials_are_ignored() {
         let twice = headers(&[("x-api-key", "k"), ("x-api-key", "k"), ("x-end-user-token", "t")]);
         let none = Wanted { caller: false, end_user: false };
-        let read = Credentials::read(&twice, none).unwrap();
+        let read = Credentials::read(&twice, None, none).unwrap();
         assert!(read.caller.is_none() && read.end_user.is_none());
     }
 }

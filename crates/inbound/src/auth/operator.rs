@@ -20,7 +20,7 @@ impl OperatorVerifier {
 
     /// Checks that the head of a request presents the token.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
-        let credentials = Credentials::read(headers, Wanted { caller: true, end_user: false })?;
+        let credentials = Credentials::read(headers, None, Wanted { caller: true, end_user: false })?;
         let refused = |text: &str| Err(Error::new(ErrorKind::Unauthenticated, text));
         match credentials.caller {
             Some(Credential::Bearer(token)) => {
@@ -28,8 +28,8 @@ impl OperatorVerifier {
                 let is_equal = constant_time::verify_slices_are_equal(&self.0, &sha256(&token)).is_ok();
                 if is_equal { Ok(()) } else { refused("the admin token is not valid") }
             }
-            Some(Credential::ApiKey(_)) | None => {
-                refused("the operators' API requires the admin token; send it as Authorization: Bearer TOKEN")
+            Some(Credential::ApiKey(_) | Credential::Certificate(_)) | None => {
+                refused("this path requires the admin token; send it as Authorization: Bearer TOKEN")
             }
         }
     }

@@ -29,6 +29,8 @@ pub struct AuthOptions {
     pub fetch: Option<Arc<dyn FetchKeys>>,
     /// How API keys are made.
     pub api_keys: ApiKeyOptions,
+    /// Whether a listener verifies client certificates.
+    pub client_certificates: bool,
     /// The token of operators; without it, their API is not served.
     pub admin_token: Option<Secret>,
 }
@@ -41,13 +43,13 @@ impl AuthOptions {
             AuthMethod::Jwt => self.secret.is_some() || !self.org_secrets.is_empty(),
             AuthMethod::Oidc => !self.issuers.is_empty(),
             AuthMethod::Bearer => self.bearer.is_some(),
-            AuthMethod::Mtls => false,
+            AuthMethod::Mtls => self.client_certificates,
         }
     }
 
     /// The methods of an agent that lists none: those that are configured here.
     pub fn configured_methods(&self) -> Vec<AuthMethod> {
-        let methods = [AuthMethod::Jwt, AuthMethod::Oidc, AuthMethod::Bearer];
+        let methods = [AuthMethod::Jwt, AuthMethod::Oidc, AuthMethod::Bearer, AuthMethod::Mtls];
         methods.into_iter().filter(|method| self.can_verify(*method)).collect()
     }
 
@@ -133,6 +135,7 @@ impl Debug for AuthOptions {
             .field("bearer", &self.bearer.is_some())
             .field("issuers", &self.issuers)
             .field("api_keys", &self.api_keys)
+            .field("client_certificates", &self.client_certificates)
             .field("admin_token", &self.admin_token.is_some())
             .finish_non_exhaustive()
     }

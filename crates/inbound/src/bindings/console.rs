@@ -3,10 +3,17 @@
 //! A request has presented the admin token before it arrives here. Errors have the form of HTTP+JSON 1.0. No response may
 //! be cached, because some contain secrets.
 
+pub mod agent_document;
+mod agents;
+mod audit;
+mod counts;
 pub mod key_document;
 mod keys;
+pub mod task_document;
+mod tasks;
 
 use axum::{body::Body, response::Response};
+use engine::SwitchState;
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, Violation,
@@ -15,13 +22,19 @@ use protocol::{
         Raw,
         read::{Node, Object, Path, Read},
     },
+    rest::percent_decode,
 };
 
+use tracing::Instrument as _;
+
 use super::run;
-use crate::{body, exchange::Exchange, respond};
+use crate::{audit::AuditEntry, body, exchange::Exchange, respond, routes::Path as RoutePath};
 
 /// The most bytes of a request's body.
 pub(crate) const MAX_BODY: usize = 4 << 10;
+
+/// How operators are named in records: one token is for all of them.
+const OPERATOR: &str = "operator";
 
 /// A call of the operators' API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +42,97 @@ pub(crate) enum ConsoleCall {
     ListKeys,
     CreateKey,
     RevokeKey,
+    ListAgents,
+    EnableAgent,
+    DisableAgent,
+    ListTasks,
+    GetTask,
+    CancelTask,
+    Counts,
+    ReadAudit,
 }
 
-/// Handles one request.
+impl ConsoleCall {
+    /// The name of a change in the audit log; `None` for calls that change nothing.
+    pub(crate) fn action(self) -> Option<&'static str> {
+        match self {
+            Self::CreateKey => Some("key.create"),
+            Self::RevokeKey => Some("key.revoke"),
+            Self::EnableAgent => Some("agent.enable"),
+            Self::DisableAgent => Some("agent.disable"),
+            Self::CancelTask => Some("task.cancel"),
+            Self::ListKeys
+            | Self::ListAgents
+            | Self::ListTasks
+            | Self::GetTask
+            | Self::Counts
+            | Self::ReadAudit => None,
+        }
+    }
+}
+
+/// What a call changes, as far as the request names it.
+#[derive(Debug, Default)]
+struct Subject {
+    agent: Option<String>,
+    task: Option<String>,
+    /// Id of an API key.
+    key: Option<String>,
+}
+
+/// Handles one request. It is carried out also if its sender disconnects, so that every change is recorded.
 pub(crate) async fn handle(call: ConsoleCall, exchange: Exchange, body: Body) -> Response {
-    let result = match call {
-        ConsoleCall::ListKeys => keys::list(&exchange).await,
-        ConsoleCall::CreateKey => keys::create(&exchange, body).await,
-        ConsoleCall::RevokeKey => keys::revoke(&exchange).await,
+    let changes = exchange.server.console_calls.clone();
+    let handled = async move {
+        let mut subject = Subject::default();
+        let result = respond_to(call, &exchange, body, &mut subject).await;
+        let refused = result.as_ref().err().map(|error| error.kind.row().reason.to_owned());
+        record(call, &exchange, subject, refused).await;
+        result.unwrap_or_else(|error| run::error_response(&exchange, &error))
     };
-    without_caching(result.unwrap_or_else(|error| run::error_response(&exchange, &error)))
+    let handled = changes.spawn(handled.in_current_span());
+    without_caching(handled.await.unwrap_or_else(|_| {
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        response
+    }))
+}
+
+/// Records a change in the audit log, before its response is sent. Attempts that fail are recorded too.
+async fn record(call: ConsoleCall, exchange: &Exchange, subject: Subject, refused: Option<String>) {
+    let (Some(action), Some(audit)) = (call.action(), &exchange.server.audit) else { return };
+    let Subject { agent, task, key } = subject;
+    let entry = AuditEntry {
+        agent,
+        task,
+        key,
+        peer: exchange.peer(),
+        request_id: Some(exchange.request_id.number()),
+        refused,
+        ..AuditEntry::done(exchange.now(), OPERATOR, action)
+    };
+    audit.record(entry).await;
+}
+
+async fn respond_to(
+    call: ConsoleCall,
+    exchange: &Exchange,
+    body: Body,
+    subject: &mut Subject,
+) -> Result<Response, Error> {
+    match call {
+        ConsoleCall::ListKeys => keys::list(exchange).await,
+        ConsoleCall::CreateKey => keys::create(exchange, body, subject).await,
+        ConsoleCall::RevokeKey => keys::revoke(exchange, subject).await,
+        ConsoleCall::ListAgents => agents::list(exchange).await,
+        ConsoleCall::EnableAgent => agents::switch(exchange, SwitchState::Enabled, subject).await,
+        ConsoleCall::DisableAgent => agents::switch(exchange, SwitchState::Disabled, subject).await,
+        ConsoleCall::ListTasks => tasks::list(exchange).await,
+        ConsoleCall::GetTask => tasks::get(exchange).await,
+        ConsoleCall::CancelTask => tasks::cancel(exchange, subject).await,
+        ConsoleCall::Counts => counts::show(exchange).await,
+        ConsoleCall::ReadAudit => audit::read(exchange).await,
+    }
 }
 
 pub(crate) fn without_caching(mut response: Response) -> Response {
@@ -78,21 +172,56 @@ async fn read_object<T>(
     Ok(read(&object)?)
 }
 
-/// The only value of the only parameter that a query may have; `None` if it is absent.
-fn query_parameter(exchange: &Exchange, name: &str) -> Result<Option<String>, Error> {
+/// The values of the parameters that a query may have, in the order of their names; `None` for those that are absent.
+fn query_parameters<const N: usize>(
+    exchange: &Exchange,
+    names: [&str; N],
+) -> Result<[Option<String>; N], Error> {
     let query = exchange.head.uri.query().unwrap_or_default();
-    let mut found = None;
+    let mut found = [const { None }; N];
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let problem = match &found {
-            _ if key != name => format!("unknown parameter; the only one is {name}"),
-            Some(_) => "the parameter is repeated; send it once".to_owned(),
-            None if value.is_empty() => "expected a value".to_owned(),
-            None => {
-                found = Some(value.into_owned());
+        let problem = match names.iter().position(|name| *name == key) {
+            None => unknown_parameter(&names),
+            Some(at) if found[at].is_some() => "the parameter is repeated; send it once".to_owned(),
+            Some(_) if value.is_empty() => "expected a value".to_owned(),
+            Some(at) => {
+                found[at] = Some(value.into_owned());
                 continue;
             }
         };
         return Err(Violation::new(excerpt(&key), problem).into());
     }
     Ok(found)
+}
+
+fn unknown_parameter(names: &[&str]) -> String {
+    match names {
+        [] => "unknown parameter; there are none at this path".to_owned(),
+        [only] => format!("unknown parameter; the only one is {only}"),
+        names => format!("unknown parameter; the parameters are {}", names.join(", ")),
+    }
+}
+
+/// What the path names, without the action that follows it. Text that is not UTF-8 becomes empty, which names nothing.
+fn named(exchange: &Exchange) -> String {
+    let segment = match (exchange.row.path, exchange.rest()) {
+        (RoutePath::Action(_, _, suffix), rest) => rest.strip_suffix(suffix).unwrap_or_default(),
+        (_, rest) => rest,
+    };
+    percent_decode(segment).unwrap_or_default().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::routes::{Handler, Methods, TABLE};
+
+    #[test]
+    fn every_call_that_changes_something_has_a_name_in_the_audit_log() {
+        for row in &TABLE {
+            if let Handler::Console(call) = row.handler {
+                let is_change = row.methods != Methods::Get;
+                assert_eq!(call.action().is_some(), is_change, "{call:?}");
+            }
+        }
+    }
 }

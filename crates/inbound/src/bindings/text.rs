@@ -32,7 +32,7 @@ pub(crate) async fn handle(exchange: Exchange, body: Body) -> Response {
 
 /// Handles a message, or the error in reading it.
 pub(crate) async fn handle_message(mut exchange: Exchange, message: Result<SendMessage, Error>) -> Response {
-    exchange.log_entry.set_binding(Handler::Text.label());
+    exchange.log_entry.set_binding(Handler::Text);
     exchange.log_entry.set_method("text");
     // A client without task ids answers a task by its conversation.
     let policy = exchange.endpoint.profile().task_policy;

@@ -1,5 +1,8 @@
 //! The bytes of one connection, with what a peer may not do to it.
 //!
+//! This is below TLS, where there is some: rustls accepts bytes that have not left, so a write above it says nothing about the
+//! peer.
+//!
 //! - A peer that reads too slowly is disconnected: while writes are blocked, at least [`Rate::bytes`] have to leave in
 //!   each [`Rate::window`]. A connection with nothing to write is never blocked, so idle event streams are exempt.
 //!   Kernels move bytes in steps: the sender's reports a socket as writable only when a third of its buffer is free, and
@@ -20,7 +23,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf as _, Bytes};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -106,8 +108,6 @@ pub(super) struct Progress {
 
 pub(super) struct ConnectionIo<S> {
     stream: S,
-    /// Read from the stream before; delivered first.
-    prefix: Bytes,
     progress: Arc<Progress>,
     rate: Rate,
     allowance: Allowance,
@@ -133,9 +133,9 @@ struct Lingering {
 }
 
 impl<S> ConnectionIo<S> {
-    pub(super) fn new(stream: S, prefix: Bytes, progress: Arc<Progress>, rate: Rate) -> Self {
+    pub(super) fn new(stream: S, progress: Arc<Progress>, rate: Rate) -> Self {
         let allowance = Allowance::new(rate);
-        Self { stream, prefix, progress, rate, allowance, blocked: None, closing: None }
+        Self { stream, progress, rate, allowance, blocked: None, closing: None }
     }
 }
 
@@ -239,18 +239,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for ConnectionIo<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.prefix.is_empty() {
-            let before = buf.filled().len();
-            ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-            if buf.filled().len() == before {
-                return Poll::Ready(Ok(()));
-            }
-        } else {
-            let length = self.prefix.len().min(buf.remaining());
-            buf.put_slice(&self.prefix[..length]);
-            self.prefix.advance(length);
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        if buf.filled().len() > before {
+            self.progress.head_begun.store(true, Ordering::Relaxed);
         }
-        self.progress.head_begun.store(true, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }
@@ -345,7 +338,7 @@ mod tests {
 
     fn io(buffer: usize, rate: Rate) -> (ConnectionIo<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(buffer);
-        (ConnectionIo::new(ours, Bytes::new(), Arc::default(), rate), theirs)
+        (ConnectionIo::new(ours, Arc::default(), rate), theirs)
     }
 
     const RATE: Rate = Rate { bytes: 7_680, window: Duration::from_secs(30) };

@@ -7,10 +7,14 @@ use std::{
 };
 
 use super::Caps;
+use crate::metrics::ServerMetrics;
 
 /// The connections that are open now.
 #[derive(Default)]
-pub(super) struct Connections(Mutex<Counts>);
+pub(super) struct Connections {
+    counts: Mutex<Counts>,
+    metrics: Arc<ServerMetrics>,
+}
 
 #[derive(Default)]
 struct Counts {
@@ -25,14 +29,22 @@ pub(super) struct Slot {
 }
 
 impl Connections {
+    /// None yet; they are counted here too.
+    pub(super) fn new(metrics: Arc<ServerMetrics>) -> Self {
+        Self { counts: Mutex::default(), metrics }
+    }
+
     /// Counts a connection from this address, unless there are too many.
     pub(super) fn open(self: &Arc<Self>, address: IpAddr, caps: &Caps) -> Option<Slot> {
         let client = client(address);
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let from_client = counts.by_client.get(&client).copied().unwrap_or_default();
         if counts.all >= caps.connections || from_client >= caps.per_address {
+            self.metrics.connections.refused.increment();
             return None;
         }
+        self.metrics.connections.accepted.increment();
+        self.metrics.connections.open.add(1);
         counts.all += 1;
         counts.by_client.insert(client, from_client + 1);
         Some(Slot { connections: Arc::clone(self), client })
@@ -41,7 +53,8 @@ impl Connections {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut counts = self.connections.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.connections.metrics.connections.open.add(-1);
+        let mut counts = self.connections.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.all -= 1;
         let left = counts.by_client.get(&self.client).map_or(0, |open| open - 1);
         if left == 0 {

@@ -55,7 +55,10 @@ impl Closed {
         let engine = Engine::start(store, feed, Catalog::new("echo", agents), clock, Limits::default());
         let options = ServerOptions { auth, ..ServerOptions::default() };
         let service = HttpService::new(engine, options, Ready::default());
-        Self { service: service.bound_to(IpAddr::from([127, 0, 0, 1])), _folder: folder }
+        Self {
+            service: service.bound_to(IpAddr::from([127, 0, 0, 1]), Scheme::Http, RouteSet::All),
+            _folder: folder,
+        }
     }
 
     fn requests_of(&self, number: usize) -> u64 {
@@ -79,7 +82,7 @@ impl Closed {
         }
         let (mut head, body) = req.into_parts();
         change(&mut head);
-        let response = self.service.clone().handle(None, Request::from_parts(head, body)).await;
+        let response = self.service.clone().handle_request(Request::from_parts(head, body)).await;
         (response, was_read.load(Ordering::Relaxed))
     }
 }
@@ -177,6 +180,7 @@ fn samples() -> Vec<Sample> {
             Path::Is(path) => vec![sample(method, path.to_owned())],
             Path::OfAgent(suffix) => vec![sample(method, format!("/a2a/echo{suffix}"))],
             Path::Below(prefix, _) => vec![sample(method, format!("{prefix}echo"))],
+            Path::Action(prefix, _, suffix) => vec![sample(method, format!("{prefix}echo{suffix}"))],
             Path::BelowAgent(prefix) => vec![sample(method, format!("/a2a/echo{prefix}echo"))],
             Path::Resources(prefix) => below(prefix),
             Path::ResourcesOfAgent => below("/a2a/echo"),
@@ -228,7 +232,7 @@ async fn routes_of_operators_require_the_admin_token_before_the_body() {
     let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
     let samples: Vec<Sample> =
         samples().into_iter().filter(|sample| sample.row.access == Access::Operator).collect();
-    assert_eq!(samples.len(), 3);
+    assert_eq!(samples.len(), TABLE.iter().filter(|row| row.access == Access::Operator).count());
     for sample in &samples {
         for refused in [
             vec![bearer("")],
@@ -401,11 +405,12 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::AgentList => 15,
         Handler::ProcessTask => 16,
         Handler::Console(_) => 17,
-        Handler::Mcp => 18,
+        Handler::Metrics => 18,
+        Handler::Mcp => 19,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
     // MCP is the last one, and a feature.
-    assert_eq!(served, (0..=17 + usize::from(cfg!(feature = "mcp"))).collect());
+    assert_eq!(served, (0..=18 + usize::from(cfg!(feature = "mcp"))).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

@@ -16,7 +16,8 @@ use std::{
 
 use a2ad_inbound::{
     AgentSettings, AllowedHost, Caller, HttpService, Ready, ServerOptions,
-    listen::{self, Caps},
+    listen::{self, Caps, Socket},
+    tls::ServerTls,
 };
 use axum::{
     extract::Request,
@@ -46,6 +47,7 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     /// Agents beside the built-in ones.
     pub(crate) agents: Vec<RegisteredAgent>,
+    pub(crate) tls: Option<Arc<ServerTls>>,
 }
 
 /// The options of a test server, and the settings of its agents.
@@ -86,6 +88,7 @@ impl Default for Setup {
             },
             limits: Limits::default(),
             agents: Vec::new(),
+            tls: None,
         }
     }
 }
@@ -134,7 +137,8 @@ impl Setup {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
-        let serving = tasks.spawn(listen::serve(listener, service, self.caps, drain.clone()));
+        let socket = Socket { tls: self.tls, ..Socket::plain(listener) };
+        let serving = tasks.spawn(listen::serve_all(vec![socket], service, self.caps, drain.clone()));
         Server { address, engine, store, ready, drain, serving, _tasks: tasks, _folder: folder }
     }
 }

@@ -7,9 +7,9 @@ use protocol::model::Secret;
 use crate::common::{Answer, NOW, Server, Setup, mask, member};
 
 const KEYS: &str = "/console/api/keys";
-const ADMIN: &str = "the-token-of-the-operators";
+pub(crate) const ADMIN: &str = "the-token-of-the-operators";
 
-async fn open() -> Server {
+pub(crate) async fn open() -> Server {
     let mut setup = Setup::default();
     setup.options.auth = AuthOptions { admin_token: Some(Secret::new(ADMIN)), ..AuthOptions::default() };
     let settings =
@@ -19,7 +19,7 @@ async fn open() -> Server {
 }
 
 /// Sends a request with the admin token.
-async fn send(server: &Server, method: &str, path: &str, body: &str) -> Answer {
+pub(crate) async fn send(server: &Server, method: &str, path: &str, body: &str) -> Answer {
     let head = format!("{method} {path} HTTP/1.1\r\nauthorization: Bearer {ADMIN}");
     let head = if body.is_empty() { head } else { format!("{head}\r\ncontent-type: application/json") };
     let answer = server.exchange(&head, body).await;
@@ -34,7 +34,7 @@ async fn create(server: &Server, body: &str) -> Answer {
 
 /// Asserts the status and the texts of an error.
 #[track_caller]
-fn refused(answer: &Answer, status: u16, reason: &str, texts: &[&str]) {
+pub(crate) fn refused(answer: &Answer, status: u16, reason: &str, texts: &[&str]) {
     assert_eq!((answer.status, member(&answer.body, "reason")), (status, reason.to_owned()), "{answer:?}");
     assert!(answer.body.starts_with(&format!("{{\"error\":{{\"code\":{status},\"status\":")), "{answer:?}");
     for text in texts {

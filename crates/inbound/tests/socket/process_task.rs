@@ -8,7 +8,7 @@ use engine::{
     Origin, Scope, Store as _,
     ids::Tag,
     log::Log,
-    store::{Accept, Change, JournalChange, NewContext, Visibility, WorkState},
+    store::{Accept, Change, JournalChange, NewContext, PrincipalCaps, Visibility, WorkState},
     task::PublicIds,
 };
 use protocol::{Message, Part, Role, TaskState, Timestamp, model::Secret};
@@ -75,6 +75,7 @@ async fn queue(server: &Server) -> String {
         deadline: None,
         progress_size: 0,
         key: None,
+        caps: PrincipalCaps::default(),
     };
     store.commit(Change::Accept(Box::new(accept))).await.unwrap();
     names.task.to_string()

@@ -13,7 +13,7 @@ mod plain;
 
 use std::{collections::BTreeMap, io, path::PathBuf, pin::pin, time::Duration};
 
-use engine::{AgentError, AgentResult, OnCrash};
+use engine::{AgentError, AgentResult, OnCrash, metrics::BackendKind};
 use futures_util::future::{BoxFuture, FusedFuture as _, FutureExt as _};
 use tokio::{
     io::AsyncWriteExt as _,
@@ -165,6 +165,10 @@ async fn ended(
 }
 
 impl Backend for CommandTool {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Command
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(self.run(call))
     }

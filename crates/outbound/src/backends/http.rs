@@ -18,7 +18,7 @@ mod text;
 use std::{collections::BTreeMap, env, time::Duration};
 
 use bytes::Bytes;
-use engine::AgentResult;
+use engine::{AgentResult, metrics::BackendKind};
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Request, header};
 use protocol::{Json, Part};
@@ -120,6 +120,10 @@ impl HttpFunction {
 }
 
 impl Backend for HttpFunction {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Http
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
             match self.request(call.arguments, &CallFacts::of(&call)) {

@@ -74,13 +74,14 @@ async fn command_gets_bare_arguments_and_facts_of_the_call_in_a_clean_environmen
             "A2AD_CALL_SKILL" => assert_eq!(value, "tool"),
             "A2AD_CALL_ATTEMPT" => assert_eq!(value, "1"),
             "A2AD_CALL_IDEMPOTENCY_KEY" => assert!(value.starts_with("a2ad:"), "{value}"),
+            "TRACEPARENT" => assert!(value.starts_with("00-") && value.len() == 55, "{value}"),
             "LISTED" => assert_eq!(value, "yes"),
             "PATH" | "HOME" | "LANG" | "TMPDIR" => continue,
             _ => panic!("unexpected variable {name}={value}"),
         }
         names.push(name);
     }
-    assert_eq!(names.len(), 6, "{names:?}");
+    assert_eq!(names.len(), 7, "{names:?}");
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ async fn body_is_the_arguments_and_headers_have_the_facts() {
     for name in ["idempotency-key", "a2ad-task", "a2ad-context"] {
         assert!(seen.header(name).is_some_and(|value| !value.is_empty()), "{name}");
     }
+    assert!(seen.header("traceparent").is_some_and(|value| value.starts_with("00-") && value.len() == 55));
     for name in ["authorization", "cookie", "accept-encoding", "proxy-connection"] {
         assert_eq!(seen.header(name), None);
     }

@@ -44,7 +44,15 @@ struct FieldViolation {
     description: String,
 }
 
-/// Writes the status: ErrorInfo first, then the invalid fields.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<prost_types::Duration>,
+}
+
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
+
+/// Writes the status: ErrorInfo first, then the invalid fields, then when to try again.
 pub fn encode_status(error: &Error, code: i32, now: Timestamp) -> Vec<u8> {
     let facts = error.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let info = ErrorInfo {
@@ -59,6 +67,11 @@ pub fn encode_status(error: &Error, code: i32, now: Timestamp) -> Vec<u8> {
             description: violation.problem.clone(),
         });
         details.push(any(BAD_REQUEST, &BadRequest { field_violations: violations.collect() }));
+    }
+    if let Some(seconds) = error.retry_after() {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let retry_delay = Some(prost_types::Duration { seconds, nanos: 0 });
+        details.push(any(RETRY_INFO, &RetryInfo { retry_delay }));
     }
     Status { code, message: error.message.clone(), details }.encode_to_vec()
 }

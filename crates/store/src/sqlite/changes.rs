@@ -7,14 +7,23 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, JournalChange, KeyUsed, MessageKey,
-        NewContext, NotCommitted, Step, Visibility, WorkState,
+        Accept, Advance, CapReached, Change, Committed, Conflict, Counter, Demand, Effects, JournalChange,
+        KeyUsed, MessageKey, NewContext, NotCommitted, Step, Visibility, WorkState,
     },
 };
 use protocol::{TaskId, TaskState, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
-use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes, waiting};
+use super::{
+    counts::Counts,
+    docs,
+    free_space::LowSpace,
+    keys::KeyIndex,
+    row_limits, rows,
+    scopes::Scopes,
+    usage::{Sources, Usage},
+    waiting,
+};
 
 /// The writer's in-memory state beside the rows.
 pub(super) struct WriterCache {
@@ -23,6 +32,9 @@ pub(super) struct WriterCache {
     pub(super) scopes: Scopes,
     pub(super) keys: KeyIndex,
     pub(super) counts: Counts,
+    pub(super) usage: Usage,
+    /// Whether messages of clients are refused.
+    pub(super) low_space: LowSpace,
     /// Tasks whose log has become long enough to be folded, as of this commit.
     pub(super) grown: Vec<TaskNo>,
 }
@@ -132,6 +144,16 @@ fn accept_task(
     {
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
+    if cache.low_space.is_low() {
+        return Ok(Err(NotCommitted::LowOnSpace));
+    }
+    if accept.caps.limits_tasks() {
+        let WriterCache { counts, scopes, usage, .. } = cache;
+        let used = usage.of(&Sources { connection, counts, scopes }, &accept.scope)?;
+        if let Err(reached) = accept.caps.check(Demand::Task, used) {
+            return Ok(Err(NotCommitted::CapReached(reached)));
+        }
+    }
     let scope = cache.scopes.intern(connection, &accept.scope, accept.status_at.as_millis())?;
     let (holder, next_run_at) = work_columns(accept.work, cache.boot);
     // A turn that ran, even one that has already finished, has used its first attempt.
@@ -183,10 +205,18 @@ fn accept_task(
     }
     cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
     match accept.visibility {
-        Visibility::Visible => cache.counts.add(scope, accept.state),
+        Visibility::Visible => {
+            cache.counts.add(scope, accept.state);
+            if accept.state.is_terminal() {
+                cache.counts.finish(accept.state);
+            }
+        }
         Visibility::Undecided => cache.scopes.add_undecided(scope),
         Visibility::Hidden | Visibility::Purged => {}
     }
+    let standing = (accept.state, accept.visibility);
+    cache.usage.add_task(&cache.scopes, scope, &accept.scope, standing);
+    cache.usage.add_bytes(scope, size);
     if docs::should_fold(accept.state.is_settled(), 1, size) {
         cache.grown.push(accept.no);
     }
@@ -227,6 +257,16 @@ fn advance_task(
     {
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
+    if let Some(demand) = advance.step.demand() {
+        if cache.low_space.is_low() {
+            return Ok(Err(NotCommitted::LowOnSpace));
+        }
+        if advance.caps.limits_tasks()
+            && let Some(reached) = exceeded_cap(connection, cache, advance, demand)?
+        {
+            return Ok(Err(NotCommitted::CapReached(reached)));
+        }
+    }
     let effects = advance.effects();
     let appends_only = advance.status.is_none() && advance.visibility.is_none() && !advance.progress;
     let updated = match advance.step {
@@ -235,6 +275,9 @@ fn advance_task(
     };
     let Some(updated) = updated else { return rejection(connection, advance) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
+    if !advance.log.is_empty() {
+        cache.usage.add_bytes(updated.scope, bytes(&advance.log));
+    }
     transaction.append(advance.no.0, last_seq, &advance.log)?;
     save(connection, advance.no.0, advance.saved.as_deref())?;
     write_journal(connection, advance.no.0, &advance.journal)?;
@@ -249,6 +292,19 @@ fn advance_task(
     }
     let size = counted(updated.size, updated.progress_size);
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
+}
+
+/// The cap of the task's owner that a message would exceed.
+fn exceeded_cap(
+    connection: &Connection,
+    cache: &mut WriterCache,
+    advance: &Advance,
+    demand: Demand,
+) -> rusqlite::Result<Option<CapReached>> {
+    let Some(task) = counted_task(connection, advance.no.0)? else { return Ok(None) };
+    let WriterCache { counts, scopes, usage, .. } = cache;
+    let used = usage.of_id(&Sources { connection, counts, scopes }, task.scope)?;
+    Ok(advance.caps.check(demand, used).err())
 }
 
 // Both updates append to the log under the same guard, so the columns of the log, the guard and their parameters stand
@@ -269,7 +325,7 @@ macro_rules! guarded_update {
             " WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
                AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state, progress_size"
+             RETURNING last_seq, fence, attempt, size, tail, state, progress_size, scope"
         )
     };
 }
@@ -327,6 +383,7 @@ struct Updated {
     tail: i64,
     settled: bool,
     progress_size: i64,
+    scope: i64,
 }
 
 impl Updated {
@@ -340,6 +397,7 @@ impl Updated {
             tail: row.get(4)?,
             settled: state.is_some_and(TaskState::is_settled),
             progress_size: row.get(6)?,
+            scope: row.get(7)?,
         })
     }
 }
@@ -418,16 +476,18 @@ pub(super) struct CountedTask {
     pub(super) scope: i64,
     pub(super) state: TaskState,
     pub(super) visibility: Visibility,
+    /// Bytes of its log.
+    pub(super) size: i64,
 }
 
 pub(super) fn counted_task(connection: &Connection, n: i64) -> rusqlite::Result<Option<CountedTask>> {
     let found = connection
-        .prepare_cached("SELECT scope, state, visible FROM tasks WHERE n = ?1")?
+        .prepare_cached("SELECT scope, state, visible, size FROM tasks WHERE n = ?1")?
         .query_row(params![n], |row| {
             let state = TaskState::from_number(row.get(1)?);
             let visibility = Visibility::from_number(row.get(2)?);
             let Some((state, visibility)) = state.zip(visibility) else { return Ok(None) };
-            Ok(Some(CountedTask { scope: row.get(0)?, state, visibility }))
+            Ok(Some(CountedTask { scope: row.get(0)?, state, visibility, size: row.get(3)? }))
         })
         .optional()?;
     Ok(found.flatten())
@@ -436,11 +496,17 @@ pub(super) fn counted_task(connection: &Connection, n: i64) -> rusqlite::Result<
 /// Updates the counts for a task that has changed state or visibility.
 fn update_counts(cache: &mut WriterCache, was: &CountedTask, advance: &Advance) {
     let visibility = advance.visibility.unwrap_or(was.visibility);
+    let state = advance.status.map_or(was.state, |(state, _)| state);
+    cache.usage.change_task(was.scope, (was.state, was.visibility), (state, visibility));
     if was.visibility == Visibility::Visible {
         cache.counts.remove(was.scope, was.state);
     }
     if visibility == Visibility::Visible {
-        cache.counts.add(was.scope, advance.status.map_or(was.state, |(state, _)| state));
+        cache.counts.add(was.scope, state);
+        let was_counted = was.visibility == Visibility::Visible && was.state.is_terminal();
+        if state.is_terminal() && !was_counted {
+            cache.counts.finish(state);
+        }
     }
     if was.visibility == Visibility::Undecided && visibility != Visibility::Undecided {
         cache.scopes.remove_undecided(was.scope);

@@ -18,7 +18,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
-use super::writer::WriteFailure;
+use super::{free_space, writer::WriteFailure};
 
 /// Bytes written after which a checkpoint is worth its syncs.
 const CHECKPOINT_BYTES: usize = 4 << 20;
@@ -120,13 +120,20 @@ fn run_round(mut checkpoint: impl FnMut() -> rusqlite::Result<i64>) -> rusqlite:
     Ok(true)
 }
 
-/// Copies what can be copied without waiting; returns the length of the log in pages. A concurrent checkpoint is not
-/// a failure.
+/// Copies what can be copied without waiting; returns the length of the log in pages. Neither a concurrent checkpoint is
+/// a failure, nor a disk without space for the copies: the log has everything, and the next round tries again.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<i64> {
+    if !free_space::log_fits(connection)? {
+        return Ok(0);
+    }
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)) {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
+        Err(error) if is_postponed(&error) => Ok(0),
         other => other,
     }
+}
+
+fn is_postponed(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull))
 }
 
 #[cfg(test)]

@@ -3,15 +3,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use engine::metrics::StoreMetrics;
 use protocol::TaskState;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// Cached agents of scopes before the cache is cleared.
 const MAX_AGENTS: usize = 10_000;
 
 /// Differences that the current commit makes to the stored counts.
-#[derive(Default)]
 pub(super) struct Counts {
+    /// Has the sums over all scopes.
+    metrics: Arc<StoreMetrics>,
     by_state: HashMap<(i64, u8), i64>,
     by_agent: HashMap<Arc<TenantAgent>, AgentCounts>,
     /// The agents of scopes. They never change, and the id of a deleted scope is not used again.
@@ -28,6 +30,24 @@ struct AgentCounts {
 }
 
 impl Counts {
+    /// Reads the sums of the stored counts.
+    pub(super) fn load(connection: &Connection, metrics: Arc<StoreMetrics>) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare("SELECT state, sum(n) FROM counts GROUP BY state")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let state: u8 = row.get(0)?;
+            if let Some(tasks) = metrics.tasks.get(usize::from(state)) {
+                tasks.add(row.get(1)?);
+            }
+        }
+        Ok(Self { metrics, by_state: HashMap::new(), by_agent: HashMap::new(), agents: HashMap::new() })
+    }
+
+    /// Counts a task that has become terminal.
+    pub(super) fn finish(&self, state: TaskState) {
+        self.metrics.finished[usize::from(state.number())].increment();
+    }
+
     /// Counts a task that lists now include.
     pub(super) fn add(&mut self, scope: i64, state: TaskState) {
         self.count(scope, state, 1);
@@ -42,6 +62,16 @@ impl Counts {
         *self.by_state.entry((scope, state.number())).or_default() += difference;
     }
 
+    /// The number of visible tasks, with the differences of the current commit.
+    pub(super) fn of(&self, connection: &Connection, scope: i64, state: TaskState) -> rusqlite::Result<i64> {
+        let stored: Option<i64> = connection
+            .prepare_cached("SELECT n FROM counts WHERE scope = ?1 AND state = ?2")?
+            .query_row(params![scope, state.number()], |row| row.get(0))
+            .optional()?;
+        let difference = self.by_state.get(&(scope, state.number())).copied();
+        Ok(stored.unwrap_or_default() + difference.unwrap_or_default())
+    }
+
     /// Writes the differences.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let by_state = std::mem::take(&mut self.by_state);
@@ -52,6 +82,8 @@ impl Counts {
                      ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
                 )?
                 .execute(params![scope, state, difference])?;
+            // Not committed yet; if the commit fails, the process ends.
+            self.metrics.tasks[usize::from(state)].add(difference);
             let agent = self.agent(connection, scope)?;
             let counts = self.by_agent.entry(agent).or_default();
             if TaskState::from_number(state).is_some_and(TaskState::is_terminal) {

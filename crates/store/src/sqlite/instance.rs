@@ -83,8 +83,14 @@ impl fmt::Display for InstanceState {
 pub struct LockHolder {
     /// Process id.
     pub pid: u32,
-    /// Listening address; `None` until the server listens.
+    /// Listening addresses, to be shown; `None` until the server listens.
     pub address: Option<String>,
+    /// The base URL for callers.
+    pub callers: Option<String>,
+    /// The base URL of the operators' API.
+    pub operators: Option<String>,
+    /// The file with the certificate of that URL, if it is one with TLS.
+    pub certificate: Option<String>,
     /// What it was doing when this was read.
     pub state: InstanceState,
     /// When it opened the store.
@@ -93,6 +99,19 @@ pub struct LockHolder {
     pub up: Duration,
     /// Of a process that is shutting down: since when, and until when at most.
     pub draining: Option<Draining>,
+}
+
+/// Where a server can be reached, for its lock file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServedAt {
+    /// All listening addresses, to be shown.
+    pub address: String,
+    /// The base URL for callers on this machine.
+    pub callers: Option<String>,
+    /// The base URL of the operators' API.
+    pub operators: Option<String>,
+    /// The file with the certificate of that URL, if it is one with TLS.
+    pub certificate: Option<String>,
 }
 
 /// How long a process has been shutting down, and the longest time that it still needs.
@@ -166,10 +185,10 @@ impl Instance {
         Self(Arc::downgrade(lock))
     }
 
-    /// Records what this process is doing, and where it listens; `None` keeps the previous address.
-    pub fn record(&self, state: InstanceState, address: Option<&str>) {
+    /// Records what this process is doing, and where it listens; `None` keeps the previous addresses.
+    pub fn record(&self, state: InstanceState, served_at: Option<&ServedAt>) {
         if let Some(lock) = self.0.upgrade() {
-            lock.lock_file.record(state, address);
+            lock.lock_file.record(state, served_at);
         }
     }
 
@@ -191,7 +210,7 @@ pub(super) struct LockFile {
 struct Described {
     /// `None` where the store is only read and the file cannot be created, such as on a read-only file system.
     file: Option<File>,
-    address: Option<String>,
+    served_at: Option<ServedAt>,
     /// When the shutdown began, and when it ends at the latest.
     draining: Option<(Timestamp, Timestamp)>,
 }
@@ -212,7 +231,7 @@ impl LockFile {
         };
         let lock = Self {
             path: lock_path,
-            described: Mutex::new(Described { file, address: None, draining: None }),
+            described: Mutex::new(Described { file, served_at: None, draining: None }),
             started_at: Clock::system().now(),
         };
         lock.record(state, None);
@@ -231,18 +250,23 @@ impl LockFile {
         self.described.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, state: InstanceState, address: Option<&str>) {
+    fn record(&self, state: InstanceState, served_at: Option<&ServedAt>) {
         let mut described = self.described();
-        let Described { file, address: known, draining } = &mut *described;
+        let Described { file, served_at: known, draining } = &mut *described;
         let Some(file) = file else { return };
-        if let Some(address) = address {
-            *known = Some(address.to_owned());
+        if let Some(served_at) = served_at {
+            *known = Some(served_at.clone());
         }
         let mut writer = Writer::new();
         writer.object(|out| {
             out.key("pid").int(std::process::id().into());
             out.text("state", &state.to_string());
-            out.maybe_text("address", known.as_deref());
+            if let Some(ServedAt { address, callers, operators, certificate }) = known {
+                out.text("address", address);
+                out.maybe_text("callers", callers.as_deref());
+                out.maybe_text("operators", operators.as_deref());
+                out.maybe_text("certificate", certificate.as_deref());
+            }
             out.text("startedAt", &self.started_at.to_string());
             if let Some((since, end)) = draining {
                 out.text("drainingSince", &since.to_string());
@@ -373,6 +397,9 @@ fn read(file: &File) -> Option<LockHolder> {
     Some(LockHolder {
         pid: object.count("pid").ok()??,
         address: object.text("address").ok()?,
+        callers: object.text("callers").ok()?,
+        operators: object.text("operators").ok()?,
+        certificate: object.text("certificate").ok()?,
         state: STATES.iter().find(|known| known.0 == state)?.1,
         started_at,
         up: span(started_at, now),
@@ -398,7 +425,8 @@ mod tests {
         assert_eq!(lock_holder(&path), None);
         let lock = Arc::new(acquire().unwrap());
         let instance = Instance::of(&lock);
-        instance.record(InstanceState::Serving, Some("127.0.0.1:4242"));
+        let served_at = ServedAt { address: "127.0.0.1:4242".into(), ..ServedAt::default() };
+        instance.record(InstanceState::Serving, Some(&served_at));
         let Err(OpenError::InUse { holder: found, .. }) = acquire() else { panic!("the lock is held") };
         assert_eq!(
             found.to_string(),

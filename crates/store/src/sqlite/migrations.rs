@@ -6,13 +6,15 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 8] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
     include_str!("migrations/0004_owners.sql"),
     include_str!("migrations/0005_long_turns.sql"),
     include_str!("migrations/0006_api_keys.sql"),
+    include_str!("migrations/0007_stored_bytes.sql"),
+    include_str!("migrations/0008_agent_switches.sql"),
 ];
 
 /// The schema version after all migrations.

@@ -5,15 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use engine::{Clock, Feed, ids::Ids};
+use engine::{Clock, Feed, ids::Ids, metrics::StoreMetrics};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, config::DbConfig, params};
 use tokio::sync::watch;
 
 use super::{
-    Sqlite,
+    Sqlite, agent_switches,
     changes::WriterCache,
     counts::Counts,
     file_lock::Access,
+    free_space::{self, FreeSpace},
     instance::{self, InstanceLock, InstanceState, LockHolder},
     integrity::IntegrityChecker,
     keys::KeyIndex,
@@ -21,7 +22,8 @@ use super::{
     readers::{self, ReaderPool},
     scopes::{ScopeCache, Scopes},
     store_files::{StoreFiles, StorePath},
-    writer::Writer,
+    usage::Usage,
+    writer::{Watched, Writer},
 };
 use crate::process::Process;
 
@@ -34,12 +36,14 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// Whether a commit waits for the disk. Off only in tests that do not test durability.
     pub sync: bool,
+    /// With fewer free bytes on its file system, messages of clients are refused. 0 is no limit.
+    pub min_free_disk: u64,
 }
 
 impl SqliteOptions {
     /// Options for a durable store at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), readers: 2, sync: true }
+        Self { path: path.into(), readers: 2, sync: true, min_free_disk: 0 }
     }
 }
 
@@ -110,6 +114,8 @@ impl OpenError {
         let named = path.named.display();
         let reason = if is_corrupt(error) {
             format!("{error}; the store is damaged: run a2ad check --store {named}, restore a backup")
+        } else if code == Some(ErrorCode::DiskFull) {
+            format!("{error}; free at least a few megabytes there and start again: nothing is lost")
         } else if let Some(reason) = denied(path, code) {
             format!("{error}; {reason}")
         } else {
@@ -149,6 +155,7 @@ impl Sqlite {
         let damaged = |reason| OpenError::Unusable { path: options.path.clone(), reason };
         let mut connection = connect(path, options.sync).map_err(unusable)?;
         drop(probed);
+        make_room(&connection, &store_path).map_err(unusable)?;
         migrations::run(&mut connection).map_err(unusable)?;
         let boot = begin_boot(&mut connection, clock.now().as_millis()).map_err(unusable)?;
         if !boot.clean {
@@ -162,16 +169,23 @@ impl Sqlite {
                 "the previous process left unfinished tasks; they are due again"
             );
         }
+        let agent_switches = agent_switches::list(&connection).map_err(unusable)?;
+        let metrics = Arc::new(StoreMetrics::default());
+        metrics.crashed_runs.add(boot.recovered as u64);
         let scopes = ScopeCache::default();
         let readers = ReaderPool::start(path, options.readers).map_err(unusable)?;
         let checkpoints = connect(path, options.sync).map_err(unusable)?;
         let ids = Ids::new(boot.id_key);
         let keys = KeyIndex::load(&connection).map_err(unusable)?;
+        let free_space = FreeSpace::new(path.clone(), options.min_free_disk);
+        let low_space = free_space.low();
         let cache = WriterCache {
             boot: boot.number,
             scopes: Scopes::load(&connection, scopes.clone()).map_err(unusable)?,
             keys,
-            counts: Counts::default(),
+            counts: Counts::load(&connection, Arc::clone(&metrics)).map_err(unusable)?,
+            usage: Usage::default(),
+            low_space: free_space.low(),
             grown: Vec::new(),
         };
         let (found, damage) = watch::channel(None);
@@ -180,13 +194,19 @@ impl Sqlite {
         let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
         let files =
             StoreFiles::of(&store_path, lock.database()).map_err(|error| damaged(error.to_string()))?;
-        let writer = Writer::start(connection, cache, feed, checkpoints, folding, files);
+        let watched = Watched { files, free_space };
+        let writer =
+            Writer::start(connection, cache, feed, checkpoints, folding, watched, Arc::clone(&metrics));
         Ok(Self {
             readers: Arc::new(readers),
             writer,
             scopes,
+            low_space,
             ids,
             seal_key: boot.seal_key,
+            agent_switches,
+            metrics,
+            path: store_path,
             damage,
             _integrity_checker: integrity_checker,
             lock,
@@ -213,6 +233,16 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Where little space is left, copies the log into the database and empties it, if there is space for that: often the
+/// database has most of the pages already, while every commit of this start would make the log longer.
+fn make_room(connection: &Connection, path: &StorePath) -> rusqlite::Result<()> {
+    let is_scarce = free_space::free_space(&path.real).is_some_and(|free| free < free_space::LITTLE);
+    if !is_scarce || path.log_length() == 0 || !free_space::log_fits(connection)? {
+        return Ok(());
+    }
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Sets whether the last connection copies the log into the database and removes it when it is closed. Only a clean stop

@@ -141,8 +141,11 @@ fn hide(
              WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
         )?
         .execute(params![task.no.0, number(task.last_seq), now])?;
-    if let (1, Some(CountedTask { scope, state, visibility: Visibility::Visible })) = (hidden, before) {
-        cache.counts.remove(scope, state);
+    if let (1, Some(CountedTask { scope, state, visibility, size })) = (hidden, before) {
+        if visibility == Visibility::Visible {
+            cache.counts.remove(scope, state);
+        }
+        cache.usage.add_bytes(scope, -size);
     }
     Ok(hidden > 0)
 }

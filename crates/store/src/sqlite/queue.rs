@@ -3,60 +3,61 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     time::Duration,
 };
+
+use engine::metrics::StoreMetrics;
 
 /// Maximum number of jobs in one batch.
 const MAX_BATCH_JOBS: usize = 256;
 /// Maximum size of a batch. A single larger job is a batch of its own.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Queued bytes above which the queue is full: a few of the largest tasks, and what a disk writes in a few seconds.
-const MAX_QUEUE_BYTES: usize = 256 << 20;
+const MAX_QUEUE_BYTES: i64 = 256 << 20;
 
 /// The sending side. Cheap to clone.
 pub(super) struct JobSender<T> {
     jobs: mpsc::Sender<(T, usize)>,
-    queued: Arc<AtomicUsize>,
+    /// Counts the bytes that are queued.
+    metrics: Arc<StoreMetrics>,
 }
 
 /// The writer's side.
 pub(super) struct JobQueue<T> {
     jobs: mpsc::Receiver<(T, usize)>,
-    queued: Arc<AtomicUsize>,
+    metrics: Arc<StoreMetrics>,
     /// A job that did not fit into the last batch.
     next: Option<(T, usize)>,
 }
 
-/// An empty queue.
-pub(super) fn queue<T>() -> (JobSender<T>, JobQueue<T>) {
+/// An empty queue, whose bytes are counted here.
+pub(super) fn queue<T>(metrics: Arc<StoreMetrics>) -> (JobSender<T>, JobQueue<T>) {
     let (sender, jobs) = mpsc::channel();
-    let queued = Arc::new(AtomicUsize::new(0));
-    (JobSender { jobs: sender, queued: Arc::clone(&queued) }, JobQueue { jobs, queued, next: None })
+    (JobSender { jobs: sender, metrics: Arc::clone(&metrics) }, JobQueue { jobs, metrics, next: None })
 }
 
 impl<T> Clone for JobSender<T> {
     fn clone(&self) -> Self {
-        Self { jobs: self.jobs.clone(), queued: Arc::clone(&self.queued) }
+        Self { jobs: self.jobs.clone(), metrics: Arc::clone(&self.metrics) }
     }
 }
 
 impl<T> JobSender<T> {
     /// Queues a job of about this many bytes; `false` if the writer has stopped, and the job is dropped.
     pub(super) fn send(&self, job: T, bytes: usize) -> bool {
-        self.queued.fetch_add(bytes, Ordering::Relaxed);
+        self.metrics.queued_bytes.add(signed(bytes));
         let sent = self.jobs.send((job, bytes)).is_ok();
         if !sent {
-            self.queued.fetch_sub(bytes, Ordering::Relaxed);
+            self.metrics.queued_bytes.add(-signed(bytes));
         }
         sent
     }
 
     /// Whether so much is queued that jobs which can be rejected should be.
     pub(super) fn is_full(&self) -> bool {
-        self.queued.load(Ordering::Relaxed) > MAX_QUEUE_BYTES
+        self.metrics.queued_bytes.get() > MAX_QUEUE_BYTES
     }
 }
 
@@ -87,8 +88,12 @@ impl<T> JobQueue<T> {
 
     /// A batch is written: its bytes are no longer queued.
     pub(super) fn release(&self, bytes: usize) {
-        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        self.metrics.queued_bytes.add(-signed(bytes));
     }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -97,7 +102,7 @@ mod tests {
 
     /// The batches of a queue that holds jobs of these sizes.
     fn batches(sizes: &[usize]) -> Vec<Vec<usize>> {
-        let (sender, mut queue) = queue();
+        let (sender, mut queue) = queue(Arc::default());
         for size in sizes {
             sender.send(*size, *size);
         }
@@ -109,7 +114,7 @@ mod tests {
             queue.release(bytes);
             batches.push(std::mem::take(&mut batch));
         }
-        assert_eq!(queue.queued.load(Ordering::Relaxed), 0);
+        assert_eq!(queue.metrics.queued_bytes.get(), 0);
         batches
     }
 
@@ -125,8 +130,8 @@ mod tests {
 
     #[test]
     fn queue_is_full_until_its_jobs_are_written() {
-        let (sender, mut queue) = queue();
-        sender.send((), MAX_QUEUE_BYTES);
+        let (sender, mut queue) = queue(Arc::default());
+        sender.send((), MAX_QUEUE_BYTES as usize);
         assert!(!sender.is_full());
         sender.send((), 1);
         assert!(sender.is_full());

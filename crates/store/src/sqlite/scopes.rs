@@ -156,6 +156,21 @@ impl Scopes {
             .map(drop)
     }
 
+    /// The id of a scope, if it is cached.
+    pub(super) fn cached(&self, scope: &Scope) -> Option<i64> {
+        self.cache.get(scope).map(|row| row.id)
+    }
+
+    /// Whether the current commit may have inserted the scope with this id.
+    pub(super) fn may_be_new(&self, id: i64) -> bool {
+        self.interned.iter().any(|(_, row)| row.id == id)
+    }
+
+    /// The number of tasks whose visibility is not decided.
+    pub(super) fn undecided_of(&self, scope: i64) -> u32 {
+        self.undecided.get(&scope).copied().unwrap_or_default()
+    }
+
     /// A new task whose visibility is not decided.
     pub(super) fn add_undecided(&mut self, scope: i64) {
         *self.undecided.entry(scope).or_default() += 1;

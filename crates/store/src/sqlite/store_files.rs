@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use engine::metrics::DiskUsage;
 use rusqlite::Connection;
 
 /// How often the index of the log is checked; its loss endangers nobody but programs that open the store meanwhile.
@@ -45,6 +46,14 @@ impl StorePath {
     /// The length of the log; 0 where there is none.
     pub(super) fn log_length(&self) -> u64 {
         length(&self.log())
+    }
+
+    /// The space of the database and its log.
+    pub(super) fn disk_usage(&self) -> DiskUsage {
+        let folder = self.real.parent().unwrap_or(Path::new("/"));
+        // Without the blocks that are reserved for root.
+        let free = rustix::fs::statvfs(folder).ok().map(|system| system.f_bavail * system.f_frsize);
+        DiskUsage { used: self.database_length() + self.log_length(), free }
     }
 
     /// The length of the database file; 0 where there is none.

@@ -8,14 +8,18 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use engine::{
-    ApiKey, Feed,
+    AgentSwitch, ApiKey, Feed,
     ids::{Ids, TaskNo},
+    metrics::StoreMetrics,
     store::{
         Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender,
         RetentionMark, StoreError,
@@ -27,12 +31,13 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    api_keys,
+    agent_switches, api_keys,
     changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
     expiry::{self, RaisedScope},
     free_pages::FreePages,
+    free_space::{self, FreeSpace},
     open,
     purge::{self, Purge},
     queue::{self, JobQueue, JobSender},
@@ -74,6 +79,8 @@ enum Job {
     InsertApiKey(Box<ApiKey>, usize, oneshot::Sender<bool>),
     /// The id of an API key to be revoked.
     RevokeApiKey(String, Timestamp, oneshot::Sender<bool>),
+    /// An operator's decision about an agent.
+    SetAgentSwitch(Box<AgentSwitch>, oneshot::Sender<bool>),
     /// A doc; the sender is dropped when it is written, so that at most one is queued.
     Doc(Doc, mpsc::Sender<()>),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
@@ -87,9 +94,10 @@ impl Writer {
         feed: Feed,
         checkpoints: Connection,
         folding: (Connection, Ids),
-        files: StoreFiles,
+        watched: Watched,
+        metrics: Arc<StoreMetrics>,
     ) -> Self {
-        let (jobs, queue) = queue::queue();
+        let (jobs, queue) = queue::queue(Arc::clone(&metrics));
         let (failed, failure) = watch::channel(None);
         let checkpointer = Checkpointer::start(checkpoints, failed.clone());
         let folded = jobs.clone();
@@ -101,7 +109,7 @@ impl Writer {
             sent
         });
         let free_pages = FreePages::new();
-        let state = WriterState { cache, feed, checkpointer, docs, free_pages, files, connection };
+        let state = WriterState { cache, feed, checkpointer, docs, free_pages, watched, metrics, connection };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug here must stop the server as an I/O error does, not leave callers waiting forever.
@@ -157,6 +165,12 @@ impl Writer {
         let (reply, revoked) = oneshot::channel();
         self.send(Job::RevokeApiKey(id, now, reply));
         await_reply(revoked)
+    }
+
+    pub(super) fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool> {
+        let (reply, set) = oneshot::channel();
+        self.send(Job::SetAgentSwitch(Box::new(switch), reply));
+        await_reply(set)
     }
 
     /// A function for a reader that has found scopes without expired tasks.
@@ -236,6 +250,12 @@ fn advice(error: &rusqlite::Error) -> &'static str {
     }
 }
 
+/// What the writer looks at between commits.
+pub(super) struct Watched {
+    pub(super) files: StoreFiles,
+    pub(super) free_space: FreeSpace,
+}
+
 /// Everything the writer thread owns.
 struct WriterState {
     cache: WriterCache,
@@ -243,7 +263,8 @@ struct WriterState {
     checkpointer: Checkpointer,
     docs: Docs,
     free_pages: FreePages,
-    files: StoreFiles,
+    watched: Watched,
+    metrics: Arc<StoreMetrics>,
     /// Closed last: the last connection removes the log after a clean stop.
     connection: Connection,
 }
@@ -260,7 +281,10 @@ fn work(mut state: WriterState, mut queue: JobQueue<Job>, failed: &watch::Sender
                 queue.release(bytes);
                 written.and_then(|()| if closing { state.close() } else { state.release_free_pages() })
             }
-            Err(RecvTimeoutError::Timeout) => state.check_files().and_then(|()| state.release_free_pages()),
+            Err(RecvTimeoutError::Timeout) => {
+                state.watched.free_space.written(0);
+                state.check_files().and_then(|()| state.release_free_pages())
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Err(error) = done {
@@ -316,6 +340,7 @@ impl WriterState {
         let mut applied = Vec::with_capacity(batch.len());
         let mut replies = Replies::default();
         let mut bytes = 0;
+        let begun = Instant::now();
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut transaction = WriteTransaction::new(&self.connection)?;
         for job in batch.drain(..) {
@@ -357,6 +382,9 @@ impl WriterState {
                 Job::RevokeApiKey(id, now, reply) => {
                     replies.done.push((reply, api_keys::revoke(&self.connection, &id, now)?));
                 }
+                Job::SetAgentSwitch(switch, reply) => {
+                    replies.done.push((reply, agent_switches::set(&self.connection, &switch)?));
+                }
                 Job::Doc(doc, _written) => {
                     docs::keep(&self.connection, &doc)?;
                     bytes += doc.size();
@@ -366,6 +394,7 @@ impl WriterState {
         }
         drop(transaction);
         self.cache.counts.flush(&self.connection)?;
+        self.cache.usage.flush(&self.connection)?;
         self.cache.scopes.delete_empty(&self.connection)?;
         self.cache.keys.maintain(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {
@@ -373,6 +402,10 @@ impl WriterState {
             delay_commit();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        if !applied.is_empty() {
+            self.metrics.commit_duration.observe_duration(begun.elapsed());
+            self.metrics.commit_changes.observe(applied.len() as u64);
+        }
         self.check_files()?;
         self.cache.scopes.committed();
         if !applied.is_empty() {
@@ -383,12 +416,13 @@ impl WriterState {
         for task in self.cache.grown.drain(..) {
             self.docs.grown(task);
         }
+        self.watched.free_space.written(bytes);
         Ok(self.checkpointer.committed(bytes, &self.connection)?)
     }
 
     /// Checks that the files of the store are still those that were opened.
     fn check_files(&mut self) -> Result<(), WriteFailure> {
-        Ok(self.files.check(&self.connection)?)
+        Ok(self.watched.files.check(&self.connection)?)
     }
 
     /// How long the queue must stay empty before maintenance runs.
@@ -412,6 +446,12 @@ impl WriterState {
         open::set_meta(&self.connection, "clean", 1)?;
         // A reader of another process, such as a backup, may take longer than a stop can wait.
         self.connection.busy_timeout(CLOSE_TIMEOUT)?;
+        if !free_space::log_fits(&self.connection)? {
+            tracing::warn!(
+                "little disk space is left; the newest commits stay in <store>-wal, where the next start finds them"
+            );
+            return self.check_files();
+        }
         let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
         if self.connection.query_row(checkpoint, [], |row| row.get::<_, i64>(0))? != 0 {
             tracing::info!("the store is still being read; its newest commits may stay in <store>-wal");

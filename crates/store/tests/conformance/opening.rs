@@ -4,8 +4,8 @@ use a2ad_store::OpenError;
 use engine::{
     ApiKey, Clock, Feed, NewApiKey,
     store::{
-        ContextLookup, Expiry, ListQuery, MessageKey, NewContext, NotCommitted, Step, TenantAgent, View,
-        WaitingSince, WorkState,
+        CapReached, ContextLookup, Expiry, ListQuery, MessageKey, NewContext, NotCommitted, PrincipalCaps,
+        Step, TenantAgent, View, WaitingSince, WorkState,
     },
 };
 use protocol::TaskState;
@@ -65,8 +65,10 @@ fn file_that_is_not_a_store_is_rejected() {
     assert!(matches!(opened, Err(OpenError::Unusable { .. })));
 }
 
-/// Undoes the sixth migration.
-const FIFTH_SCHEMA: &str = "DROP TABLE api_keys; PRAGMA user_version = 5;";
+/// Undoes the migrations after the fifth.
+const FIFTH_SCHEMA: &str =
+    "DROP TABLE agent_switches; ALTER TABLE scopes DROP COLUMN stored; DROP TABLE api_keys;
+    PRAGMA user_version = 5;";
 
 /// Undoes the fifth migration.
 const FOURTH_SCHEMA: &str = "
@@ -179,6 +181,10 @@ async fn migration_from_the_fifth_schema_keeps_tasks_and_has_no_api_keys() {
     let (key, _) = ApiKey::generate(&new, at(1));
     assert!(store.insert_api_key(key.clone(), 1).await.unwrap());
     assert_eq!(store.api_keys().await.unwrap(), [key]);
+    // The bytes of its owner are counted.
+    let caps = PrincipalCaps { stored: 1, ..PrincipalCaps::default() };
+    let refused = accept(&*store, engine::store::Accept { caps, ..task(number(&*store).await) }).await;
+    assert_eq!(refused.map(drop), Err(NotCommitted::CapReached(CapReached::Stored(1))));
     drop(store);
     assert_eq!(a2ad_store::check(&database.path()).unwrap(), Vec::<String>::new());
 }

@@ -9,7 +9,8 @@ use engine::{
     log::{Entry, Log, NewEntry},
     store::{
         Accept, Advance, Change, Committed, DueTask, FinishedTask, JournalChange, Lookup, NewContext,
-        NotCommitted, Receipt, Snapshot, StartState, Step, TurnPrecondition, Visibility, WorkState,
+        NotCommitted, PrincipalCaps, Receipt, Snapshot, StartState, Step, TurnPrecondition, Visibility,
+        WorkState,
     },
     task::PublicIds,
 };
@@ -101,6 +102,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         deadline: None,
         progress_size: 0,
         key: None,
+        caps: PrincipalCaps::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use engine::{
     Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
-    store::{Accept, Advance, Change, JournalChange, NewContext, WorkState},
+    store::{Accept, Advance, Change, JournalChange, NewContext, PrincipalCaps, WorkState},
     task::CurrentState,
 };
 use protocol::Timestamp;
@@ -86,6 +86,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         deadline: None,
         progress_size: 0,
         key: None,
+        caps: PrincipalCaps::default(),
     }
 }
 

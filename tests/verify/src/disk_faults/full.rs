@@ -52,8 +52,10 @@ impl Disk for SmallTmpfs {
         Some(&self.log)
     }
 
+    /// Without the free-space limit, which would keep the disk from becoming full.
     fn launch(&mut self, _: &mut Random) -> Launch {
-        Launch::default()
+        let variable = ("A2AD_LIMITS__MIN_FREE_DISK".into(), "0B".into());
+        Launch { variables: vec![variable], ..Launch::default() }
     }
 
     fn break_disk(&mut self, _: &Server, random: &mut Random) -> Result<()> {

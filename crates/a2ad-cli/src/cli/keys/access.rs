@@ -1,116 +1,104 @@
-//! Where keys are made, listed and revoked: at the server that has the store open, else in the store itself.
-//!
-//! Both return the documents of the operators' API.
+//! Keys at a server, and in a store that no server has open. Both return the documents of the operators' API.
 
-use std::path::Path;
+use std::sync::Arc;
 
-use store::{InstanceState, LockHolder, OpenError};
+use engine::{ApiKey, ApiKeyError, ApiKeys, DEFAULT_TENANT, NewApiKey};
+use http::Method;
+use inbound::{ApiKeyOptions, AuditEntry, key_document};
+use protocol::json::write::Writer;
 
-use super::{
-    KeyFlags,
-    server_api::ServerApi,
-    stopped_store::{self, StoppedStore},
+use crate::{
+    cli::{
+        failure::{Failure, code},
+        operate::{Access, StoppedStore, find_agent, with_query},
+    },
+    config::OperatorView,
 };
-use crate::cli::{
-    failure::{Failure, code},
-    output::Output,
-};
 
-/// What happens where there is no store yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MissingStore<'a> {
-    /// It is created, if the configuration has this agent.
-    CreateFor(&'a str),
-    Refuse,
-}
-
-pub(super) enum KeyAccess {
-    Server(Box<ServerApi>),
-    Store(Box<StoppedStore>),
-}
-
-impl KeyAccess {
-    /// Opens the store; if a server has it open, finds that server.
-    pub(super) fn open(
-        flags: &KeyFlags,
-        missing: MissingStore<'_>,
-        output: &Output,
-    ) -> Result<Self, Failure> {
-        let path = flags.store_path()?;
-        if !path.exists() {
-            match missing {
-                MissingStore::CreateFor(agent) => {
-                    stopped_store::check_agent(flags.config()?.as_ref(), agent)?;
-                }
-                MissingStore::Refuse => {
-                    let text = format!("there is no store {}", path.display());
-                    return Err(Failure::new(code::ERROR, text).with_next("name it with --store or --config"));
-                }
-            }
-        }
-        match StoppedStore::open(&path) {
-            Ok(store) => Ok(Self::Store(Box::new(store.with_config(flags.config()?)))),
-            Err(OpenError::InUse { holder, .. }) if holder.state == InstanceState::Serving => {
-                let address = holder.address.as_deref().and_then(|address| address.parse().ok());
-                let address = address.ok_or_else(|| does_not_listen(&path, &holder))?;
-                Ok(Self::Server(Box::new(ServerApi::at(address, &path, output)?)))
-            }
-            Err(error) => Err(not_available(&error)),
-        }
-    }
-
-    /// Where it is, as the end of a sentence.
-    pub(super) fn place(&self) -> String {
-        match self {
-            Self::Server(server) => format!("on the running server {}", server.url()),
-            Self::Store(store) => format!("in the store {}, which no server uses", store.path().display()),
-        }
-    }
-
-    /// All keys, or those of one agent.
-    pub(super) async fn list(&self, agent: Option<&str>) -> Result<Vec<u8>, Failure> {
-        match self {
-            Self::Server(server) => server.list(agent).await,
-            Self::Store(store) => store.list(agent).await,
-        }
-    }
-
-    /// Makes a key.
-    pub(super) async fn create(&self, agent: &str, owner: Option<&str>) -> Result<Vec<u8>, Failure> {
-        match self {
-            Self::Server(server) => server.create(agent, owner).await,
-            Self::Store(store) => store.create(agent, owner).await,
-        }
-    }
-
-    /// Revokes a key.
-    pub(super) async fn revoke(&self, id: &str) -> Result<Vec<u8>, Failure> {
-        match self {
-            Self::Server(server) => server.revoke(id).await,
-            Self::Store(store) => store.revoke(id).await,
+/// All keys, or those of one agent.
+pub(super) async fn list(access: &Access, agent: Option<&str>) -> Result<Vec<u8>, Failure> {
+    match access {
+        Access::Server(server) => server.get(&with_query("/keys", &[("agent", agent)])).await,
+        Access::Store(store) => {
+            let mut keys = all(store).await?;
+            keys.retain(|key| agent.is_none_or(|agent| key.agent == agent));
+            Ok(key_document::list(&keys))
         }
     }
 }
 
-fn does_not_listen(path: &Path, holder: &LockHolder) -> Failure {
-    let text =
-        format!("the store {} is open in another process ({holder}), which has no address", path.display());
-    let next = "try again if it has just been started; if it is part of an application, use the API of that";
-    Failure::new(code::ERROR, text).with_next(next)
-}
-
-/// The error of a store that can neither be opened nor asked for.
-fn not_available(error: &OpenError) -> Failure {
-    let OpenError::InUse { path, holder } = error else {
-        return Failure::new(code::ERROR, error.to_string());
+/// Makes a key.
+pub(super) async fn create(access: &Access, agent: &str, owner: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let store = match access {
+        Access::Server(server) => {
+            let mut writer = Writer::new();
+            writer.object(|out| {
+                out.text("agent", agent);
+                out.maybe_text("owner", owner);
+            });
+            return server.send(Method::POST, "/keys", writer.finish()).await;
+        }
+        Access::Store(store) => store,
     };
-    let next = match holder.state {
-        InstanceState::Starting => "it is starting: try again in a moment",
-        InstanceState::Draining => "it is shutting down: try again when it has stopped or restarted",
-        InstanceState::Serving | InstanceState::Checking | InstanceState::Restoring => {
-            "try again when it has ended"
-        }
+    let warning = check_agent(store.config.as_ref(), agent)?;
+    let configured = store.config.as_ref().map(|config| config.api_keys.clone());
+    let ApiKeyOptions { prefix, max_per_agent } = configured.unwrap_or_default();
+    let new = NewApiKey { tenant: DEFAULT_TENANT, agent, owner, prefix: &prefix };
+    let (key, text) = keys(store).create(&new, max_per_agent, store.clock.now()).await?;
+    store.record(entry(store, "key.create", &key)).await?;
+    Ok(key_document::created(&key, &text, warning.as_deref()))
+}
+
+/// Revokes a key.
+pub(super) async fn revoke(access: &Access, id: &str) -> Result<Vec<u8>, Failure> {
+    let unknown = || {
+        let text = format!("there is no valid API key with the id {id:?}");
+        Failure::new(code::NOT_FOUND, text)
     };
-    let text = format!("the store {} is in use by another a2ad ({holder})", path.display());
-    Failure::new(code::ERROR, text).with_next(next)
+    match access {
+        Access::Server(_) if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            Err(unknown())
+        }
+        Access::Server(server) => server.send(Method::DELETE, &format!("/keys/{id}"), Vec::new()).await,
+        Access::Store(store) => {
+            let revoked = keys(store).revoke(id, store.clock.now()).await?;
+            let found = all(store).await?.into_iter().find(|key| revoked && key.id == id);
+            let key = found.ok_or_else(unknown)?;
+            store.record(entry(store, "key.revoke", &key)).await?;
+            Ok(key_document::one(&key))
+        }
+    }
+}
+
+/// Checks that the agent exists, if the configuration is known; returns a warning if it does not accept keys.
+pub(super) fn check_agent(config: Option<&OperatorView>, agent: &str) -> Result<Option<String>, Failure> {
+    let Some(found) = find_agent(config, agent)? else { return Ok(None) };
+    Ok((!found.accepts_api_keys).then(|| key_document::not_accepted(agent)))
+}
+
+fn entry(store: &StoppedStore, action: &'static str, key: &ApiKey) -> AuditEntry {
+    AuditEntry { agent: Some(key.agent.clone()), key: Some(key.id.clone()), ..store.change(action) }
+}
+
+fn keys(store: &StoppedStore) -> ApiKeys {
+    ApiKeys::new(Arc::clone(&store.store))
+}
+
+async fn all(store: &StoppedStore) -> Result<Vec<ApiKey>, Failure> {
+    let mut keys = keys(store).list().await?;
+    keys.retain(|key| key.tenant == DEFAULT_TENANT);
+    Ok(keys)
+}
+
+impl From<ApiKeyError> for Failure {
+    fn from(error: ApiKeyError) -> Self {
+        let text = error.to_string();
+        let code = match error {
+            ApiKeyError::TooMany(_) => code::PROTOCOL,
+            ApiKeyError::UnknownAgent(_) => code::NOT_FOUND,
+            ApiKeyError::Owner | ApiKeyError::Prefix | ApiKeyError::Agent => code::USAGE,
+            ApiKeyError::Store(error) => return error.into(),
+        };
+        Self::new(code, text)
+    }
 }

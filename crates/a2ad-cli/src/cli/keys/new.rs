@@ -1,17 +1,11 @@
 //! `a2ad keys new`: makes a key and prints it alone on stdout.
 
 use clap::Args;
-use protocol::{
-    Json,
-    json::read::{Node, Path},
-};
 
-use super::{
-    KeyFlags,
-    access::{KeyAccess, MissingStore},
-};
+use super::access;
 use crate::cli::{
     failure::{Failure, code},
+    operate::{Access, MissingStore, OperateFlags, read_document},
     output::Output,
     runtime,
 };
@@ -25,43 +19,25 @@ pub(in crate::cli) struct NewFlags {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]
-    keys: KeyFlags,
+    operate: OperateFlags,
 }
 
 pub(super) fn run(flags: &NewFlags) -> Result<u8, Failure> {
     let output = Output::new();
-    let access = KeyAccess::open(&flags.keys, MissingStore::CreateFor(&flags.agent), &output)?;
-    let created = runtime()?.block_on(access.create(&flags.agent, flags.owner.as_deref()))?;
-    let created = NewKey::read(&created).ok_or_else(super::ls::unreadable)?;
-    let NewKey { id, key, warning, document } = created;
+    let check = |config: Option<&_>| access::check_agent(config, &flags.agent).map(drop);
+    let access = Access::open(&flags.operate, MissingStore::CreateIf(&check), &output)?;
+    let document = runtime()?.block_on(access::create(&access, &flags.agent, flags.owner.as_deref()))?;
+    let (id, key, warning) = read_document(&document, |object| {
+        Ok((object.need_text("id")?, object.need_text("key")?, object.text("warning")?))
+    })?;
     output.message(&format!("a2ad: made the key {id} for agent {:?} {}", flags.agent, access.place()));
     if let Some(warning) = warning {
         output.message(&format!("a2ad: {warning}"));
     }
-    if flags.keys.json {
-        output.document(document.as_str().as_bytes())?;
+    if flags.operate.json {
+        output.document(&document)?;
     } else {
         output.document(key.as_bytes())?;
     }
     Ok(code::SUCCESS)
-}
-
-/// The document of a new key.
-struct NewKey {
-    id: String,
-    key: String,
-    warning: Option<String>,
-    document: Json,
-}
-
-impl NewKey {
-    fn read(document: &[u8]) -> Option<Self> {
-        let document = Json::parse(std::str::from_utf8(document).ok()?).ok()?;
-        let object = Node::new(document.as_raw(), &Path::Root).object().ok()?;
-        let id = object.need_text("id").ok()?;
-        let key = object.need_text("key").ok()?;
-        let warning = object.text("warning").ok()?;
-        drop(object);
-        Some(Self { id, key, warning, document })
-    }
 }

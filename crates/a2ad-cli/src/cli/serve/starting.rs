@@ -5,7 +5,10 @@ use std::{os::fd::AsFd as _, time::Duration};
 use axum::Router;
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use inbound::{HttpService, listen};
+use inbound::{
+    HttpService,
+    listen::{self, Socket},
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -13,15 +16,15 @@ use tokio_util::sync::CancellationToken;
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
 
 /// Waits for the backends. Meanwhile `/healthz` succeeds, and everything else is to be tried again later.
-pub(super) async fn answer_until<T>(started: impl Future<Output = T>, listener: &TcpListener) -> T {
+pub(super) async fn answer_until<T>(started: impl Future<Output = T>, sockets: &[Socket]) -> T {
     let mut started = std::pin::pin!(started);
     if let Some(started) = started.as_mut().now_or_never() {
         return started;
     }
-    let Ok(listener) = duplicate(listener) else { return started.await };
+    let Ok(sockets) = sockets.iter().map(duplicate).collect() else { return started.await };
     let service = HttpService::from(Router::new().fallback(answer));
     let stop = CancellationToken::new();
-    let answering = listen::serve(listener, service, listen::Caps::default(), stop.clone());
+    let answering = listen::serve_all(sockets, service, listen::Caps::default(), stop.clone());
     let started = async {
         let started = started.await;
         stop.cancel();
@@ -51,6 +54,7 @@ async fn answer(uri: Uri) -> (StatusCode, HeaderMap, &'static str) {
 }
 
 /// A second descriptor of the same socket, because a listener belongs to one service.
-fn duplicate(listener: &TcpListener) -> std::io::Result<TcpListener> {
-    TcpListener::from_std(listener.as_fd().try_clone_to_owned()?.into())
+fn duplicate(socket: &Socket) -> std::io::Result<Socket> {
+    let listener = TcpListener::from_std(socket.listener.as_fd().try_clone_to_owned()?.into())?;
+    Ok(Socket { listener, tls: socket.tls.clone(), routes: socket.routes })
 }

@@ -134,6 +134,7 @@ async fn start_turn(
         saved: work.saved,
         journal: Vec::new(),
         deaths: 0,
+        trace: call.trace.clone(),
     };
     let resume = |commit: TurnCommit| {
         let step = match commit.work {
@@ -150,6 +151,7 @@ async fn start_turn(
             progress_size: commit.progress_size,
             skill,
             key,
+            caps: call.caps,
             ..Advance::new(no, step)
         }))
     };
@@ -177,6 +179,7 @@ async fn queue_message(
         log: log.clone(),
         skill: ctx.skill.map(str::to_owned),
         key,
+        caps: ctx.call.caps,
         ..Advance::new(no, Step::QueueMessage)
     }));
     match engine.store.commit(change).await {

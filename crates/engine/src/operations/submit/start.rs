@@ -64,6 +64,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
         saved: None,
         journal: Vec::new(),
         deaths: 0,
+        trace: call.trace.clone(),
     };
     let accept = |commit: TurnCommit| {
         Change::Accept(Box::new(Accept {
@@ -84,6 +85,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             deadline,
             progress_size: commit.progress_size,
             key,
+            caps: call.caps,
         }))
     };
     match begin(ctx, turn, task, opening, accept).await? {

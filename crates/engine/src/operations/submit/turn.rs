@@ -21,6 +21,7 @@ use crate::{
     runner::{Admission, Arrival, Run, Slot, TurnInput},
     store::{Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, Visibility, WorkState},
     task::CurrentState,
+    trace::commit_span,
 };
 
 /// How long a stream's first frame may be delayed by an undecided task; then the task becomes visible.
@@ -110,6 +111,8 @@ async fn begin_later(
     let log = Log::pack([opening]);
     let watcher = ctx.watch(no);
     let since = since(&log, now);
+    engine.runner.traces().keep(no, ctx.call.trace.clone());
+    let _span = commit_span(&ctx.call.trace);
     let commit = TurnCommit { log: log.clone(), since, ..TurnCommit::new(current, WorkState::Due(now), now) };
     let result = engine.runner.queue(arrival, engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
@@ -155,6 +158,7 @@ async fn begin_now(
     if commit.work == WorkState::Idle {
         // The run has ended, so its slot is released before the commit, unless its agent must be stopped.
         run.end_early(&engine.runner);
+        let _span = commit_span(&ctx.call.trace);
         let result = engine.store.commit(change(commit)).await;
         return start_result(result, task, visibility, &log, None);
     }
@@ -167,6 +171,7 @@ async fn begin_now(
     }
     run.register(&engine.runner);
     let watcher = ctx.watch(no);
+    let _span = commit_span(&ctx.call.trace);
     let receipt = engine.store.commit(change(commit));
     let result = engine.runner.launch(run, receipt).await;
     start_result(unwrap_result(result), task, visibility, &log, Some(watcher))

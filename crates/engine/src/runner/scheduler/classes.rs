@@ -122,6 +122,10 @@ impl Classes {
         self.caller_ids.len()
     }
 
+    pub(super) fn free_slots(&self) -> usize {
+        self.free
+    }
+
     pub(super) fn has_free_slots(&self) -> bool {
         self.free > 0
     }

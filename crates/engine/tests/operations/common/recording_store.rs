@@ -9,13 +9,15 @@ use std::{
 };
 
 use a2ad_engine::{
-    ApiKey, Scope, Store,
+    AgentSwitch, ApiKey, Scope, Store,
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Kind, Seq},
+    metrics::{DiskUsage, StoreMetrics},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, NotCommitted, Overdue, ReadFuture, Receipt, ReceiptSender,
-        RetentionMark, Snapshot, StoreError, TaskRow, TaskWork, TenantAgent, View, WorkItem,
+        ListQuery, Lookup, MessageKey, NotCommitted, OperatorPage, OperatorQuery, Overdue, ReadFuture,
+        Receipt, ReceiptSender, RetentionMark, Snapshot, StoreError, TaskCounts, TaskRow, TaskWork,
+        TenantAgent, View, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -345,6 +347,34 @@ impl Store for RecordingStore {
 
     fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
         self.store.revoke_api_key(id, now)
+    }
+
+    fn agent_switches(&self) -> Vec<AgentSwitch> {
+        self.store.agent_switches()
+    }
+
+    fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool> {
+        self.store.set_agent_switch(switch)
+    }
+
+    fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage> {
+        self.store.tasks_of_all(query)
+    }
+
+    fn owner(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<Scope>> {
+        self.store.owner(task, tag)
+    }
+
+    fn task_counts(&self) -> ReadFuture<TaskCounts> {
+        self.store.task_counts()
+    }
+
+    fn metrics(&self) -> &StoreMetrics {
+        self.store.metrics()
+    }
+
+    fn disk_usage(&self) -> ReadFuture<DiskUsage> {
+        self.store.disk_usage()
     }
 
     fn ids(&self) -> Ids {

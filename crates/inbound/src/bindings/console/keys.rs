@@ -3,26 +3,31 @@
 use axum::{body::Body, response::Response};
 use engine::{ApiKey, ApiKeyError, AuthMethod, NewApiKey, store::StoreError};
 use http::StatusCode;
-use protocol::{Error, ErrorKind, Violation, error::excerpt, rest::percent_decode};
+use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
-use super::{key_document, query_parameter, read_object, respond};
+use super::{Subject, key_document, named, query_parameters, read_object, respond};
 use crate::{exchange::Exchange, respond::to_caller_error};
 
 /// `GET`, with `?agent=` those of one agent.
 pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
-    let agent = query_parameter(exchange, "agent")?;
+    let [agent] = query_parameters(exchange, ["agent"])?;
     let mut keys = read_all(exchange).await?;
     keys.retain(|key| agent.as_ref().is_none_or(|agent| key.agent == *agent));
     Ok(respond(StatusCode::OK, key_document::list(&keys)))
 }
 
 /// `POST`: the only response with the text of the key.
-pub(super) async fn create(exchange: &Exchange, body: Body) -> Result<Response, Error> {
+pub(super) async fn create(
+    exchange: &Exchange,
+    body: Body,
+    subject: &mut Subject,
+) -> Result<Response, Error> {
     let wanted = read_object(exchange, body, &["agent", "owner"], |object| {
         let owner = object.maybe("owner", |node| node.short_string())?;
         Ok((object.need_text("agent")?, owner.map(std::borrow::Cow::into_owned)))
     });
     let (agent, owner) = wanted.await?;
+    subject.agent = Some(excerpt(&agent));
     let options = &exchange.server.api_keys;
     let new = NewApiKey {
         tenant: exchange.tenant,
@@ -32,6 +37,7 @@ pub(super) async fn create(exchange: &Exchange, body: Body) -> Result<Response, 
     };
     let created = exchange.server.engine.create_api_key(&new, options.max_per_agent).await;
     let (key, text) = created.map_err(|error| refused(exchange, error))?;
+    subject.key = Some(key.id.clone());
     tracing::info!(key = key.id, agent, owner = key.owner, "API key made");
     let registered = exchange.catalog().get(exchange.tenant, &agent);
     let is_accepted = registered.is_some_and(|agent| agent.settings().auth.contains(AuthMethod::ApiKey));
@@ -40,8 +46,9 @@ pub(super) async fn create(exchange: &Exchange, body: Body) -> Result<Response, 
 }
 
 /// `DELETE`: the response is the revoked key.
-pub(super) async fn revoke(exchange: &Exchange) -> Result<Response, Error> {
-    let id = percent_decode(exchange.rest()).unwrap_or_default();
+pub(super) async fn revoke(exchange: &Exchange, subject: &mut Subject) -> Result<Response, Error> {
+    let id = named(exchange);
+    subject.key = Some(excerpt(&id));
     let revoked = exchange.server.engine.revoke_api_key(&id).await;
     let unknown = || {
         let text = format!("there is no valid API key with the id {:?}", excerpt(&id));
@@ -51,6 +58,7 @@ pub(super) async fn revoke(exchange: &Exchange) -> Result<Response, Error> {
         return Err(unknown());
     }
     let key = read_all(exchange).await?.into_iter().find(|key| key.id == id).ok_or_else(unknown)?;
+    subject.agent = Some(key.agent.clone());
     tracing::info!(key = key.id, agent = key.agent, owner = key.owner, "API key revoked");
     Ok(respond(StatusCode::OK, key_document::one(&key)))
 }

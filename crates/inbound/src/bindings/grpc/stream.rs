@@ -22,7 +22,7 @@ use super::{
     message::{self, ReplySubject},
     status::{self, Refusal, StatusWriter},
 };
-use crate::{access_log::StreamEntry, respond};
+use crate::{access_log::StreamEntry, respond, trace::RequestId};
 
 /// Metadata: the id of the stream's first event.
 const FIRST: HeaderName = HeaderName::from_static("a2ad-first-event-id");
@@ -35,7 +35,7 @@ pub(super) struct StreamContext {
     pub(super) deadline: Deadline,
     /// Limit of one message.
     pub(super) max_bytes: usize,
-    pub(super) request_id: u64,
+    pub(super) request_id: RequestId,
     pub(super) clock: Clock,
     pub(super) log_entry: StreamEntry,
     pub(super) memory: MemoryBudget,

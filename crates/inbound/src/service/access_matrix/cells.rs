@@ -5,6 +5,7 @@ mod without_ids;
 
 use std::sync::Arc;
 
+use http::Method;
 use protocol::{Dialect, OperationKind};
 
 pub(super) use without_ids::without_ids;
@@ -75,13 +76,15 @@ impl Cell {
 }
 
 /// Owner and asker at the same agent.
-const PAIRS: [(Principal, Principal); 6] = [
+const PAIRS: [(Principal, Principal); 8] = [
     (Principal::Alice, Principal::Bob),
     (Principal::Bob, Principal::Anonymous),
     (Principal::Anonymous, Principal::Alice),
     (Principal::CarolForDan, Principal::CarolForEve),
     (Principal::CarolForEve, Principal::Alice),
     (Principal::Alice, Principal::CarolForDan),
+    (Principal::Frank, Principal::Anonymous),
+    (Principal::Bob, Principal::Frank),
 ];
 
 /// How many cells a request with an id gets.
@@ -126,11 +129,26 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                 Handler::Mcp => cells.add_mcp(&name, &path, agent, extent),
                 Handler::ProcessTask => cells.add_signed(&name, &path, agent, extent),
                 Handler::Console(ConsoleCall::RevokeKey) => cells.add_revocation(&name, agent, extent),
+                Handler::Console(ConsoleCall::GetTask) => {
+                    cells.add_operated_task(&name, &Method::GET, "", agent, extent);
+                }
+                Handler::Console(ConsoleCall::CancelTask) => {
+                    cells.add_operated_task(&name, &Method::POST, "/cancel", agent, extent);
+                }
                 // No request of theirs names anything of a caller: see `without_ids`.
                 Handler::Grpc(
                     GrpcService::Health | GrpcService::Reflection | GrpcService::ReflectionAlpha,
                 )
-                | Handler::Console(ConsoleCall::ListKeys | ConsoleCall::CreateKey)
+                | Handler::Console(
+                    ConsoleCall::ListKeys
+                    | ConsoleCall::CreateKey
+                    | ConsoleCall::ListAgents
+                    | ConsoleCall::EnableAgent
+                    | ConsoleCall::DisableAgent
+                    | ConsoleCall::ListTasks
+                    | ConsoleCall::Counts
+                    | ConsoleCall::ReadAudit,
+                )
                 | Handler::Card(_)
                 | Handler::OpenApi
                 | Handler::AgentList
@@ -138,6 +156,7 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                 | Handler::HomePage
                 | Handler::Liveness
                 | Handler::Readiness
+                | Handler::Metrics
                 | Handler::Nothing => {}
             }
         }
@@ -159,6 +178,7 @@ fn paths(path: &Path) -> Vec<(String, &'static str, Extent)> {
         Path::Is(path) | Path::Resources(path) => vec![((*path).to_owned(), default, Extent::One)],
         Path::OfAgent(suffix) => of_agents(&|agent| format!("/a2a/{agent}{suffix}")),
         Path::Below(prefix, _) => vec![(format!("{prefix}{SKILL}"), default, Extent::One)],
+        Path::Action(prefix, _, suffix) => vec![(format!("{prefix}{default}{suffix}"), default, Extent::One)],
         Path::BelowAgent(prefix) => of_agents(&|agent| format!("/a2a/{agent}{prefix}{SKILL}")),
         Path::ResourcesOfAgent => of_agents(&|agent| format!("/a2a/{agent}")),
         Path::Methods(service) => {

@@ -21,11 +21,13 @@ pub(super) enum Principal {
     Bob,
     CarolForDan,
     CarolForEve,
+    /// With a client certificate.
+    Frank,
 }
 
 impl Principal {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Anonymous, Self::Alice, Self::Bob, Self::CarolForDan, Self::CarolForEve];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Anonymous, Self::Alice, Self::Bob, Self::CarolForDan, Self::CarolForEve, Self::Frank];
 
     /// A text that only the messages of this caller have.
     pub(super) fn marker(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Principal {
             Self::Bob => "text-of-bob",
             Self::CarolForDan => "text-of-carol-for-dan",
             Self::CarolForEve => "text-of-carol-for-eve",
+            Self::Frank => "text-of-frank",
         }
     }
 
@@ -46,11 +49,13 @@ impl Principal {
             (Identified::ByApplication, Self::Bob) => ("bob", ""),
             (Identified::ByApplication, Self::CarolForDan) => ("carol", "dan"),
             (Identified::ByApplication, Self::CarolForEve) => ("carol", "eve"),
+            (Identified::ByApplication, Self::Frank) => ("frank", ""),
             (Identified::ByCredential, Self::Anonymous) => ("anonymous", "TEST_SECRET#nobody"),
             (Identified::ByCredential, Self::Alice) => ("TEST_SECRET#alice", "TEST_SECRET#alice"),
             (Identified::ByCredential, Self::Bob) => ("key:bob", "TEST_SECRET#bob"),
             (Identified::ByCredential, Self::CarolForDan) => ("bearer", "TEST_SECRET#dan"),
             (Identified::ByCredential, Self::CarolForEve) => ("bearer", "TEST_SECRET#eve"),
+            (Identified::ByCredential, Self::Frank) => ("mtls:CN=frank", "TEST_SECRET#frank"),
         }
     }
 }
@@ -60,7 +65,7 @@ impl Principal {
 pub(super) enum Identified {
     /// By the application that mounts the router, with end users.
     ByApplication,
-    /// By a JWT, an API key or the static token, with the token of an end user.
+    /// By a JWT, an API key, the static token or a client certificate, with the token of an end user.
     ByCredential,
 }
 

@@ -31,8 +31,9 @@ use super::{
 use crate::{
     auth::NamedSecret,
     caller::Caller,
+    connection::Scheme,
     ready::Ready,
-    routes,
+    routes::{self, RouteSet},
     server_state::{ServerOptions, ServerState},
     service::{HttpService, Served},
 };
@@ -139,7 +140,11 @@ impl World {
         options.auth.bearer = Some(Secret::new(BEARER));
         options.auth.admin_token = Some(Secret::new("an admin token of the test"));
         let service = HttpService::new(engine, options, Ready::default());
-        Self { service: service.bound_to([127, 0, 0, 1].into()), identified, api_keys }
+        Self {
+            service: service.bound_to([127, 0, 0, 1].into(), Scheme::Http, RouteSet::All),
+            identified,
+            api_keys,
+        }
     }
 
     /// The rows of the route table that have had requests.
@@ -191,7 +196,11 @@ impl World {
             Identified::ByApplication => drop(req.extensions_mut().insert(self.caller(principal))),
             Identified::ByCredential => self.present(principal, &mut req),
         }
-        self.service.clone().handle(None, req).await
+        let certificate = match (self.identified, principal) {
+            (Identified::ByCredential, Principal::Frank) => Some(principal.names(self.identified).0.into()),
+            _ => None,
+        };
+        self.service.clone().of_peer([127, 0, 0, 1].into(), certificate).handle_request(req).await
     }
 
     fn caller(&self, principal: Principal) -> Caller {
@@ -204,7 +213,8 @@ impl World {
         let (name, end_user) = principal.names(self.identified);
         let subject = |name: &str| name.split_once('#').map_or(name, |(_, subject)| subject).to_owned();
         let credential = match principal {
-            Principal::Anonymous => None,
+            // The certificate of Frank belongs to the connection.
+            Principal::Anonymous | Principal::Frank => None,
             Principal::Alice => Some(format!("Bearer {}", token(&subject(name)))),
             Principal::Bob => Some(format!("Bearer {}", self.api_key(addressed_agent(req)).1.expose())),
             Principal::CarolForDan | Principal::CarolForEve => Some(format!("Bearer {BEARER}")),
@@ -394,7 +404,7 @@ fn registered(id: &str, identified: Identified) -> RegisteredAgent {
     let (auth, end_user) = match identified {
         Identified::ByApplication => (AuthMethods::ANONYMOUS, EndUser::Off),
         Identified::ByCredential => {
-            let credentials = [AuthMethod::Jwt, AuthMethod::ApiKey, AuthMethod::Bearer];
+            let credentials = [AuthMethod::Jwt, AuthMethod::ApiKey, AuthMethod::Bearer, AuthMethod::Mtls];
             (credentials.into_iter().fold(AuthMethods::ANONYMOUS, AuthMethods::with), EndUser::Required)
         }
     };

@@ -30,9 +30,13 @@ impl Facts {
                 ("A2AD_CALL_SKILL", call.skill.to_owned()),
                 ("A2AD_CALL_ATTEMPT", call.attempt().to_string()),
                 ("A2AD_CALL_IDEMPOTENCY_KEY", call.idempotency_key().to_owned()),
+                ("TRACEPARENT", call.trace_context().to_string()),
             ],
             folder: None,
         };
+        if let Some(state) = call.trace_context().state() {
+            facts.environment.push(("TRACESTATE", state.to_owned()));
+        }
         // `null` is the state of a command that has asked without a checkpoint.
         let saved = call.state.map(|state| state.as_str()).filter(|state| *state != "null");
         let answer = call.answer();

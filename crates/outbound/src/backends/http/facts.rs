@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use protocol::TraceContext;
 
 use crate::backend::Call;
 
@@ -9,7 +10,7 @@ use crate::backend::Call;
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// Headers that the connection, the dialler or [`CallFacts`] sets.
-const OWN_HEADERS: [&str; 16] = [
+const OWN_HEADERS: [&str; 18] = [
     "a2ad-attempt",
     "a2ad-context",
     "a2ad-skill",
@@ -23,6 +24,8 @@ const OWN_HEADERS: [&str; 16] = [
     "proxy-authorization",
     "proxy-connection",
     "te",
+    "traceparent",
+    "tracestate",
     "trailer",
     "transfer-encoding",
     "upgrade",
@@ -55,6 +58,8 @@ pub struct CallFacts<'a> {
     pub context: &'a str,
     /// `A2AD-Skill`.
     pub skill: &'a str,
+    /// `traceparent` and `tracestate`.
+    pub trace: &'a TraceContext,
 }
 
 impl<'a> CallFacts<'a> {
@@ -65,6 +70,7 @@ impl<'a> CallFacts<'a> {
             task: call.turn.task_id.as_str(),
             context: call.turn.context_id.as_str(),
             skill: call.skill,
+            trace: call.trace_context(),
         }
     }
 
@@ -82,5 +88,15 @@ impl<'a> CallFacts<'a> {
             headers.insert(HeaderName::from_static(name), value);
         }
         headers.insert(HeaderName::from_static("a2ad-attempt"), self.attempt.into());
+        let trace = [
+            ("traceparent", Some(self.trace.to_string())),
+            ("tracestate", self.trace.state().map(str::to_owned)),
+        ];
+        for (name, value) in trace {
+            // A valid state is printable ASCII, which a header can contain.
+            if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ mod remote_task;
 
 use std::{sync::Arc, time::Duration};
 
-use engine::{AgentResult, OnCrash, Scope};
+use engine::{AgentResult, OnCrash, Scope, metrics::BackendKind};
 use futures_util::future::BoxFuture;
 use protocol::{Part, TaskId};
 use tokio::time::{Instant, sleep_until};
@@ -54,6 +54,10 @@ enum Driven {
 }
 
 impl Backend for McpTool {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Mcp
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move { self.run(&call).await })
     }
@@ -125,6 +129,7 @@ impl McpTool {
             arguments: call.arguments,
             idempotency_key: call.idempotency_key(),
             attempt: call.attempt(),
+            trace: call.trace_context(),
             answers: with.answers,
             state: with.state,
         };

@@ -11,7 +11,7 @@ mod tools;
 use std::{sync::Arc, time::Duration};
 
 use ::http::HeaderName;
-use protocol::{Json, model::Secret};
+use protocol::{Json, TraceContext, model::Secret};
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{
@@ -77,6 +77,10 @@ pub(crate) struct Asked {
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
+/// The names of the trace context in `_meta` and in HTTP headers.
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
+
 /// A call to make.
 pub(crate) struct Request<'a> {
     pub(crate) tool: &'a str,
@@ -84,6 +88,8 @@ pub(crate) struct Request<'a> {
     /// Sent to the server in `_meta`.
     pub(crate) idempotency_key: &'a str,
     pub(crate) attempt: u32,
+    /// Sent in `_meta` too, and over HTTP as headers.
+    pub(crate) trace: &'a TraceContext,
     /// Answers to what the server asked in its last response, and the state that came with it.
     pub(crate) answers: Vec<(String, Answer)>,
     pub(crate) state: Option<String>,
@@ -138,7 +144,7 @@ impl Connection {
 
     /// Sends a call. An error means that nothing was sent. Cancel safe in that sense too.
     pub(crate) async fn call(&self, request: Request<'_>) -> Result<OpenCall, CallError> {
-        let Request { tool, arguments, idempotency_key, attempt, answers, state } = request;
+        let Request { tool, arguments, idempotency_key, attempt, trace, answers, state } = request;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(convert::arguments(arguments)?);
         if !answers.is_empty() {
@@ -148,6 +154,10 @@ impl Connection {
         let mut meta = RequestMetaObject::new();
         meta.insert("a2ad/idempotencyKey".to_owned(), idempotency_key.into());
         meta.insert("a2ad/attempt".to_owned(), attempt.into());
+        meta.insert(TRACEPARENT.to_owned(), trace.to_string().into());
+        if let Some(state) = trace.state() {
+            meta.insert(TRACESTATE.to_owned(), state.into());
+        }
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = self.peer.send_cancellable_request(request, options).await;

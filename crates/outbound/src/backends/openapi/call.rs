@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::AgentResult;
+use engine::{AgentResult, metrics::BackendKind};
 use futures_util::future::BoxFuture;
 use protocol::Part;
 
@@ -19,6 +19,10 @@ pub(super) struct OpenApiBackend {
 }
 
 impl Backend for OpenApiBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::OpenApi
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
             match self.plan.request(call.arguments, &CallFacts::of(&call)) {

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, header, request::Parts};
 use protocol::{
-    Error, ErrorKind, Json, SendMessage,
+    Error, ErrorKind, Json, SendMessage, TraceContext,
     error::excerpt,
     json::{
         Raw,
@@ -44,8 +44,8 @@ use crate::{
         skill_call::{self, Input},
     },
     caller::Caller,
+    connection::Connection,
     exchange::Exchange,
-    host::Listener,
     server_state::ServerState,
 };
 
@@ -107,7 +107,7 @@ impl SkillServer {
                 request.headers_mut().insert(header::HOST, host.clone());
                 request.extensions_mut().insert(Caller::new(LOCAL_CALLER));
                 let (head, ()) = request.into_parts();
-                let exchange = Exchange::begin(Arc::clone(server), Listener::Application, None, head);
+                let exchange = Exchange::begin(Arc::clone(server), Connection::APPLICATION, head);
                 let text: Option<&RequestText> = context.extensions.get();
                 let text = text.and_then(RequestText::take).ok_or_else(without_exchange)?;
                 let reserved = exchange.memory.reserve_body(text.len() as u64);
@@ -125,6 +125,11 @@ impl SkillServer {
         text: Bytes,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let meta = |name: &str| context.meta.get(name).and_then(|value| value.as_str());
+        let parent = meta("traceparent").and_then(|parent| TraceContext::parse(parent, meta("tracestate")));
+        if let Some(parent) = parent {
+            exchange.continue_trace(&parent);
+        }
         // The arguments in it are not kept while the agent works, and neither is the text.
         let CallToolRequestParams { name, request_state, input_responses, .. } = request;
         let Some(target) = tools::find(exchange, self.offer(), &name) else {

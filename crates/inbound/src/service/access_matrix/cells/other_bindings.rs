@@ -165,4 +165,23 @@ impl Cells {
         };
         self.add(name, None, Field::ApiKey, agent, extent, &make);
     }
+
+    /// Tasks in the operators' API without the admin token: nobody learns which there are, and none is cancelled.
+    pub(super) fn add_operated_task(
+        &mut self,
+        name: &str,
+        method: &Method,
+        action: &'static str,
+        agent: &'static str,
+        extent: Extent,
+    ) {
+        let make = |_: Principal| -> MakeProbe {
+            let method = method.clone();
+            Arc::new(move |id, _, _| {
+                let probe = Probe::get_path(&format!("/console/api/tasks/{id}{action}"));
+                Probe { method: method.clone(), ..probe }
+            })
+        };
+        self.add(name, None, Field::Signed, agent, extent, &make);
+    }
 }

@@ -65,11 +65,19 @@ pub(in super::super) fn without_ids() -> Vec<WithoutId> {
                 | Handler::ExtendedCard
                 | Handler::HomePage
                 | Handler::Liveness
-                | Handler::Readiness => vec![get],
+                | Handler::Readiness
+                | Handler::Metrics => vec![get],
             };
-            // Arguments of skills and credentials are the caller's own.
+            // Arguments of skills and credentials are the caller's own, and each response of metrics counts more.
             let depends_on_caller = |handler| {
-                matches!(handler, Handler::Mcp | Handler::Run | Handler::ProcessTask | Handler::Console(_))
+                matches!(
+                    handler,
+                    Handler::Mcp
+                        | Handler::Run
+                        | Handler::ProcessTask
+                        | Handler::Console(_)
+                        | Handler::Metrics
+                )
             };
             let is_same_for_all = !depends_on_caller(row.handler);
             all.extend(same.into_iter().map(|probe| WithoutId {

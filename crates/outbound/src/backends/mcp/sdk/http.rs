@@ -16,7 +16,7 @@ use http_body::Body;
 use http_body_util::Full;
 use protocol::model::Secret;
 use rmcp::{
-    model::ClientJsonRpcMessage,
+    model::{ClientJsonRpcMessage, GetMeta as _},
     transport::{
         StreamableHttpClientTransport,
         common::{
@@ -32,6 +32,7 @@ use rmcp::{
 use tokio::sync::Notify;
 
 use self::{events::Stream, response::media_type};
+use super::{TRACEPARENT, TRACESTATE};
 use crate::dial::{DialError, Dialer, UrlSource};
 
 pub(super) use self::events::read_events;
@@ -89,8 +90,11 @@ impl StreamableHttpClient for Client {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let body = serde_json::to_vec(&message)?;
-        let request = request(Method::POST, &uri, session_id.as_deref(), auth_header, custom_headers)
+        let mut request = request(Method::POST, &uri, session_id.as_deref(), auth_header, custom_headers)
             .header(CONTENT_TYPE, JSON_MIME_TYPE);
+        for (name, value) in trace_headers(&message) {
+            request = request.header(name, value);
+        }
         let response = self.send(request, body.into()).await?;
         let result = response::of_post(&message, session_id.is_some(), response).await;
         if matches!(result, Err(StreamableHttpError::SessionExpired)) {
@@ -163,6 +167,14 @@ impl Client {
         let challenge = String::from_utf8_lossy(challenge.unwrap_or_default()).into_owned();
         Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
     }
+}
+
+/// The trace context in the `_meta` of a request, for proxies that read headers only.
+fn trace_headers(message: &ClientJsonRpcMessage) -> Vec<(&'static str, String)> {
+    let ClientJsonRpcMessage::Request(request) = message else { return Vec::new() };
+    let meta = request.request.get_meta();
+    let text = |name| meta.get(name).and_then(|value| value.as_str()).map(|value| (name, value.to_owned()));
+    [TRACEPARENT, TRACESTATE].into_iter().filter_map(text).collect()
 }
 
 fn request(

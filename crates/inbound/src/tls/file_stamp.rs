@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 /// What identifies the content of a file: another inode after a rename or when a link leads elsewhere, other times or
 /// another size after a write, other times after a change of permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
+pub struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -15,7 +15,7 @@ pub(crate) struct FileStamp {
 
 impl FileStamp {
     /// The stamp of the file that a path leads to; `None` if there is none.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().as_ref().map(Self::from)
     }
 }

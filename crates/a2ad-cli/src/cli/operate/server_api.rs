@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -16,12 +16,12 @@ use protocol::{
     json::{
         Raw,
         read::{Node, Path as Field},
-        write::Writer,
     },
     model::Secret,
 };
-use store::{KeyFileError, KeyFolder, KeyOrigin};
+use store::{KeyFileError, KeyFolder, KeyOrigin, LockHolder};
 
+use super::pinned_certificate;
 use crate::cli::{
     failure::{Failure, code},
     output::Output,
@@ -29,53 +29,66 @@ use crate::cli::{
 
 const LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), body: 16 << 20 };
 
-/// A server and the token of its operators.
-pub(super) struct ServerApi {
+/// Where the lock file of a store says that the operators' API is.
+pub(super) struct ServerAddress {
+    scheme: &'static str,
     address: SocketAddr,
+    /// The file with the certificate of the server.
+    certificate: Option<PathBuf>,
+}
+
+impl ServerAddress {
+    /// `None` if the process does not listen.
+    pub(super) fn of(holder: &LockHolder) -> Option<Self> {
+        let certificate = holder.certificate.as_ref().map(PathBuf::from);
+        let (scheme, address) = match &holder.operators {
+            Some(url) => url.split_once("://")?,
+            // Of a server before several addresses could be listened on.
+            None => ("http", holder.address.as_deref()?),
+        };
+        let scheme = if scheme == "https" { "https" } else { "http" };
+        Some(Self { scheme, address: reachable(address.parse().ok()?), certificate })
+    }
+}
+
+/// A server and the token of its operators.
+pub(in crate::cli) struct ServerApi {
+    server: ServerAddress,
     token: Secret,
     dialer: Dialer,
 }
 
 impl ServerApi {
     /// The server at this address, with the token beside its store.
-    pub(super) fn at(address: SocketAddr, store: &Path, output: &Output) -> Result<Self, Failure> {
+    pub(super) fn at(server: ServerAddress, store: &Path, output: &Output) -> Result<Self, Failure> {
         let token = read_token(store, output)?;
-        Ok(Self { address: reachable(address), token, dialer: Dialer::new() })
+        let dialer = match &server.certificate {
+            None => Dialer::new(),
+            Some(file) => {
+                let tls = pinned_certificate::client_config(file);
+                let tls = tls.map_err(|text| Failure::new(code::ERROR, text))?;
+                Dialer::builder().tls(tls).build()
+            }
+        };
+        Ok(Self { server, token, dialer })
     }
 
-    pub(super) fn url(&self) -> String {
-        format!("http://{}", self.address)
+    pub(in crate::cli) fn url(&self) -> String {
+        format!("{}://{}", self.server.scheme, self.server.address)
     }
 
-    pub(super) async fn list(&self, agent: Option<&str>) -> Result<Vec<u8>, Failure> {
-        let query = agent.map(|agent| {
-            let pairs =
-                url::form_urlencoded::Serializer::new(String::new()).append_pair("agent", agent).finish();
-            format!("?{pairs}")
-        });
-        self.send(Method::GET, &query.unwrap_or_default(), Vec::new()).await
+    /// Reads a resource; the path is that below `/console/api`, with its query.
+    pub(in crate::cli) async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        self.send(Method::GET, path, Vec::new()).await
     }
 
-    pub(super) async fn create(&self, agent: &str, owner: Option<&str>) -> Result<Vec<u8>, Failure> {
-        let mut writer = Writer::new();
-        writer.object(|out| {
-            out.text("agent", agent);
-            out.maybe_text("owner", owner);
-        });
-        self.send(Method::POST, "", writer.finish()).await
-    }
-
-    pub(super) async fn revoke(&self, id: &str) -> Result<Vec<u8>, Failure> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric();
-        if id.is_empty() || !id.bytes().all(is_plain) {
-            let text = format!("there is no valid API key with the id {id:?}");
-            return Err(Failure::new(code::NOT_FOUND, text));
-        }
-        self.send(Method::DELETE, &format!("/{id}"), Vec::new()).await
-    }
-
-    /// Sends a request to `/console/api/keys` and what follows; returns the document.
-    async fn send(&self, method: Method, rest: &str, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    /// Sends a request to a path below `/console/api`; returns the document.
+    pub(in crate::cli) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, Failure> {
         let url = self.url();
         let invalid = |error: http::Error| Failure::usage(format!("the request cannot be sent: {error}"));
         let mut credential = HeaderValue::from_str(&format!("Bearer {}", self.token.expose()))
@@ -83,7 +96,7 @@ impl ServerApi {
         credential.set_sensitive(true);
         let request = Request::builder()
             .method(method)
-            .uri(format!("{url}/console/api/keys{rest}"))
+            .uri(format!("{url}/console/api{path}"))
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::AUTHORIZATION, credential)
             .body(Full::new(Bytes::from(body)))
@@ -96,6 +109,27 @@ impl ServerApi {
         }
         Err(rejected(&url, response.status(), response.body()))
     }
+}
+
+/// A path and a query with those parameters that have a value.
+pub(in crate::cli) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    let query = query.finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// A text as one segment of a path.
+pub(in crate::cli) fn segment(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
 }
 
 /// Where a listener on all addresses can be reached.
@@ -155,7 +189,9 @@ fn rejected(url: &str, status: StatusCode, body: &[u8]) -> Failure {
             Failure::new(code::AUTH, format!("the server {url} refused the request: {message}"))
                 .with_next(next)
         }
-        ErrorKind::AgentDisabled | ErrorKind::NotFound => Failure::new(code::NOT_FOUND, message),
+        ErrorKind::AgentDisabled | ErrorKind::NotFound | ErrorKind::TaskNotFound => {
+            Failure::new(code::NOT_FOUND, message)
+        }
         ErrorKind::InvalidParams => Failure::usage(message),
         ErrorKind::Unavailable | ErrorKind::RateLimited => Failure::new(code::ERROR, message),
         ErrorKind::MethodNotFound => {

@@ -1,0 +1,47 @@
+//! `a2ad ops`: what operators see of a server and do with its tasks, on a running server or in the store.
+
+mod cancel;
+mod counts;
+mod documents;
+mod task;
+mod tasks;
+
+use clap::Subcommand;
+use protocol::json::read::{Object, Read};
+
+use super::{failure::Failure, operate::OPERATE_EXIT_CODES};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OpsCommand {
+    /// List tasks of all owners, newest first: id, state, agent, owner, time of the state, attempts.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Tasks(tasks::TasksFlags),
+    /// Print a task of any owner as JSON.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Task(task::TaskFlags),
+    /// Cancel a task of any owner.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Cancel(cancel::CancelFlags),
+    /// Print how many tasks there are by agent and state, and how much work is queued and running.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Counts(counts::CountsFlags),
+}
+
+pub(super) fn run(command: OpsCommand) -> Result<u8, Failure> {
+    match command {
+        OpsCommand::Tasks(flags) => tasks::run(&flags),
+        OpsCommand::Task(flags) => task::run(&flags),
+        OpsCommand::Cancel(flags) => cancel::run(&flags),
+        OpsCommand::Counts(flags) => counts::run(&flags),
+    }
+}
+
+/// The numbers of tasks by state, such as `1 working, 3 completed`.
+pub(super) fn states(object: &Object<'_, '_>) -> Read<String> {
+    let mut states = Vec::new();
+    object.entries(|state, node| {
+        states.push(format!("{} {state}", node.text()));
+        Ok(())
+    })?;
+    Ok(states.join(", "))
+}

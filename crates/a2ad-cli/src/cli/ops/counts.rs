@@ -1,0 +1,40 @@
+//! `a2ad ops counts`: how many tasks there are, and how much work.
+
+use clap::Args;
+
+use super::{documents, states};
+use crate::cli::{
+    failure::{Failure, code},
+    operate::{Access, MissingStore, OperateFlags, columns, read_document},
+    output::Output,
+    runtime,
+};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CountsFlags {
+    #[command(flatten)]
+    operate: OperateFlags,
+}
+
+pub(super) fn run(flags: &CountsFlags) -> Result<u8, Failure> {
+    let output = Output::new();
+    let access = Access::open(&flags.operate, MissingStore::Refuse, &output)?;
+    let document = runtime()?.block_on(documents::counts(&access))?;
+    let (rows, work) = read_document(&document, |object| {
+        let rows = object.list("agents", |node| {
+            let agent = node.object()?;
+            Ok([agent.need_text("id")?, agent.need("tasks", "an object", |node| states(&node.object()?))?])
+        })?;
+        let number = |name| object.need(name, "a number", |node| Ok(node.text().to_owned()));
+        let oldest = object.maybe("oldestQueuedMs", |node| Ok(node.text().to_owned()))?;
+        let oldest = oldest.map_or(String::new(), |age| format!(" (the oldest for {age} ms)"));
+        Ok((rows, format!("{} queued{oldest}, {} running", number("queued")?, number("running")?)))
+    })?;
+    output.message(&format!("a2ad: {work} {}", access.place()));
+    if flags.operate.json {
+        output.document(&document)?;
+    } else {
+        output.text(&columns(&rows))?;
+    }
+    Ok(code::SUCCESS)
+}

@@ -1,0 +1,402 @@
+//! Several addresses, TLS and client certificates of the program, from outside.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{fs, net::SocketAddr, path::Path, process::Output, sync::Arc, time::Duration};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use testkit::{
+    http1,
+    process::{self, Server},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::aws_lc_rs,
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
+    },
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_a2ad");
+const ECHO: &str = "[skills.echo]\nbuiltin = \"echo\"\n";
+/// Hang guard of one exchange.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// An authority, and the certificates it has signed, as files of a folder.
+struct Authority<'a> {
+    folder: &'a Path,
+    name: &'static str,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl<'a> Authority<'a> {
+    fn new(folder: &'a Path, name: &'static str) -> Self {
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        fs::write(
+            folder.join(format!("{name}.pem")),
+            pem("CERTIFICATE", params.self_signed(&key).unwrap().der()),
+        )
+        .unwrap();
+        Self { folder, name, issuer: Issuer::new(params, key) }
+    }
+
+    /// Signs a certificate; its files are `NAME.pem` and `NAME.key`.
+    fn sign(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) {
+        let mut params = CertificateParams::new(["localhost".into(), "127.0.0.1".into()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        change(&mut params);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        fs::write(self.folder.join(format!("{name}.pem")), pem("CERTIFICATE", certificate.der())).unwrap();
+        fs::write(self.folder.join(format!("{name}.key")), pem("PRIVATE KEY", &key.serialize_der())).unwrap();
+    }
+
+    /// A client that trusts this authority, with or without a certificate.
+    fn client(&self, certificate: Option<&str>) -> Client {
+        let mut roots = RootCertStore::empty();
+        let own = self.folder.join(format!("{}.pem", self.name));
+        roots.add(CertificateDer::from_pem_file(own).unwrap()).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.unwrap().with_root_certificates(roots);
+        Client(Arc::new(match certificate {
+            None => builder.with_no_client_auth(),
+            Some(name) => {
+                let chain = CertificateDer::from_pem_file(self.folder.join(format!("{name}.pem"))).unwrap();
+                let key = PrivateKeyDer::from_pem_file(self.folder.join(format!("{name}.key"))).unwrap();
+                builder.with_client_auth_cert(vec![chain], key).unwrap()
+            }
+        }))
+    }
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", BASE64_STANDARD.encode(der))
+}
+
+struct Client(Arc<ClientConfig>);
+
+struct Answer {
+    text: String,
+    /// The certificate of the server, in DER.
+    certificate: Vec<u8>,
+}
+
+impl Client {
+    /// Sends a request on a connection of its own and returns everything that arrives.
+    #[expect(clippy::disallowed_methods, reason = "a client of its own")]
+    async fn request(&self, address: SocketAddr, request: &str) -> std::io::Result<Answer> {
+        let exchange = async {
+            let stream = TcpStream::connect(address).await?;
+            let name = ServerName::try_from("localhost").unwrap();
+            let mut stream = TlsConnector::from(Arc::clone(&self.0)).connect(name, stream).await?;
+            stream.write_all(request.as_bytes()).await?;
+            let mut text = Vec::new();
+            stream.read_to_end(&mut text).await?;
+            let certificate = stream.get_ref().1.peer_certificates().unwrap()[0].to_vec();
+            Ok(Answer { text: String::from_utf8(text).unwrap(), certificate })
+        };
+        tokio::time::timeout(LIMIT, exchange).await.unwrap()
+    }
+
+    async fn get(&self, address: SocketAddr, path: &str) -> std::io::Result<Answer> {
+        let head =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost:{}\r\nconnection: close\r\n\r\n", address.port());
+        self.request(address, &head).await
+    }
+
+    /// Sends a text to an agent.
+    async fn send(&self, address: SocketAddr, agent: &str, text: &str) -> std::io::Result<Answer> {
+        let request = format!(
+            "POST /a2a/{agent} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{text}",
+            text.len()
+        );
+        self.request(address, &request).await
+    }
+}
+
+impl Answer {
+    fn status(&self) -> &str {
+        self.text.split(' ').nth(1).unwrap()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.text.lines().take_while(|line| !line.is_empty());
+        let mut found =
+            lines.filter_map(|line| line.split_once(": ")).filter(|line| line.0.eq_ignore_ascii_case(name));
+        found.next().map(|line| line.1)
+    }
+}
+
+/// A server in a folder, with the file `a2ad.toml` there.
+async fn start(folder: &Path, config: &str) -> Server {
+    fs::write(folder.join("a2ad.toml"), config).unwrap();
+    let mut command = process::command(PROGRAM);
+    command.current_dir(folder);
+    Server::start_command(command).await.unwrap()
+}
+
+/// The addresses after a field of the startup line.
+fn addresses(server: &Server, field: &str) -> Vec<SocketAddr> {
+    let log = server.log();
+    let (_, rest) = log.split_once(&format!("\"{field}\":\"")).unwrap_or_else(|| panic!("{field} in {log}"));
+    let urls = rest.split('"').next().unwrap();
+    urls.split(", ").map(|url| url.split_once("://").unwrap().1.parse().unwrap()).collect()
+}
+
+/// A command of the program in the folder.
+async fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = process::command(PROGRAM);
+    let output = command.current_dir(folder).args(arguments).output();
+    tokio::time::timeout(LIMIT, output).await.unwrap().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// One address without TLS and one with it.
+fn two_addresses(client_ca: &str) -> String {
+    format!(
+        "{ECHO}[server]\nlisten = [\"127.0.0.1:0\", {{ address = \"127.0.0.1:0\", tls = {{ cert = \"server.pem\", key = \
+         \"server.key\", client_ca = \"{client_ca}\" }} }}]\n"
+    )
+}
+
+#[tokio::test]
+async fn each_address_is_served_with_its_own_scheme() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    let server = start(folder.path(), &two_addresses("")).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let plain =
+        http1::request(server.address, "GET", "/.well-known/agent-card.json", &[], &[]).await.unwrap();
+    assert!(plain.text().contains(&format!("\"url\":\"http://{}", server.address)), "{}", plain.text());
+    let client = authority.client(None);
+    let card = client.get(secure, "/.well-known/agent-card.json").await.unwrap();
+    assert!(card.text.contains(&format!("\"url\":\"https://localhost:{}", secure.port())), "{}", card.text);
+    assert!(client.get(secure, "/").await.unwrap().text.contains("https://localhost"));
+    let answer = client.send(secure, "main", "hello").await.unwrap();
+    assert!(answer.status() == "200" && answer.text.ends_with("hello"), "{}", answer.text);
+    // Our own client, and an authority that it does not know.
+    let url = format!("https://localhost:{}/a2a/main", secure.port());
+    assert!(stdout(&run(folder.path(), &["send", &url, "hello", "--ca", "ca.pem"]).await).contains("hello"));
+    let untrusted = run(folder.path(), &["send", &url, "hello"]).await;
+    let errors = String::from_utf8_lossy(&untrusted.stderr).into_owned();
+    assert!(
+        !untrusted.status.success() && errors.contains("certificate") && errors.contains("--ca"),
+        "{errors}"
+    );
+    let lock = fs::read_to_string(folder.path().join("a2ad.db.lock")).unwrap();
+    assert!(lock.contains(&format!("\"address\":\"{}, https://{secure}\"", server.address)), "{lock}");
+    let check = stdout(&run(folder.path(), &["check", "--json"]).await);
+    assert!(check.contains("\"listen\":\"127.0.0.1:0, https://127.0.0.1:0\""), "{check}");
+    server.terminate(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_with_the_wrong_scheme_is_told_so_or_closed() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    let server = start(folder.path(), &two_addresses("")).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let plain = http1::request(secure, "GET", "/", &[], &[]).await.unwrap();
+    assert!(plain.status == 400 && plain.text().contains("use https://"), "{}", plain.text());
+    let closed = authority.client(None).get(server.address, "/").await;
+    let error = closed.err().unwrap();
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
+    server.terminate(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_certificate_identifies_the_caller() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    authority.sign("alice", |_| {});
+    let uri = |params: &mut CertificateParams| {
+        params.subject_alt_names = vec![SanType::URI("spiffe://example/bob".try_into().unwrap())];
+    };
+    authority.sign("bob", uri);
+    let stranger = Authority::new(folder.path(), "other");
+    stranger.sign("mallory", |_| {});
+    let agents = "default_agent = \"open\"\n[agents.closed]\nauth = [\"mtls\"]\n[agents.open]\nauth = [\"anonymous\"]\n";
+    let server = start(folder.path(), &format!("{}{agents}", two_addresses("ca.pem"))).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let (nobody, alice, bob) =
+        (authority.client(None), authority.client(Some("alice")), authority.client(Some("bob")));
+
+    let refused = nobody.send(secure, "closed", "hello").await.unwrap();
+    assert_eq!(
+        (refused.status(), refused.header("www-authenticate")),
+        ("401", Some("Mutual")),
+        "{}",
+        refused.text
+    );
+    // Without TLS there is no certificate.
+    let path = "/a2a/closed/tasks";
+    assert_eq!(http1::request(server.address, "GET", path, &[], &[]).await.unwrap().status, 401);
+    let task = alice.send(secure, "closed", "hello").await.unwrap();
+    assert_eq!(task.status(), "200", "{}", task.text);
+    let path = format!("/a2a/closed/tasks/{}", task.header("a2ad-task").unwrap());
+    assert_eq!(alice.get(secure, &path).await.unwrap().status(), "200");
+    assert_eq!(bob.get(secure, &path).await.unwrap().status(), "404");
+    assert_eq!(nobody.get(secure, &path).await.unwrap().status(), "401");
+    // An agent for everybody does not look at certificates: all of them are the same caller.
+    let task = alice.send(secure, "open", "hello").await.unwrap();
+    let path = format!("/a2a/open/tasks/{}", task.header("a2ad-task").unwrap());
+    assert_eq!(nobody.get(secure, &path).await.unwrap().status(), "200");
+    // A certificate of somebody else ends the handshake.
+    let mut roots = authority.client(None);
+    let foreign = stranger.client(Some("mallory"));
+    Arc::get_mut(&mut roots.0).unwrap().client_auth_cert_resolver =
+        Arc::clone(&foreign.0.client_auth_cert_resolver);
+    assert!(roots.send(secure, "closed", "hello").await.is_err());
+
+    let card = nobody.get(secure, "/a2a/closed/.well-known/agent-card.json").await.unwrap();
+    assert!(card.text.contains("mtlsSecurityScheme") && card.text.contains("mutualTLS"), "{}", card.text);
+    let openapi = nobody.get(secure, "/a2a/closed/openapi.json").await.unwrap();
+    assert!(openapi.text.contains("mutualTLS"), "{}", openapi.text);
+    let url = format!("https://localhost:{}/a2a/closed", secure.port());
+    let with = ["send", &url, "hello", "--ca", "ca.pem", "--cert", "bob.pem", "--key", "bob.key"];
+    assert!(stdout(&run(folder.path(), &with).await).contains("hello"));
+    let without = run(folder.path(), &["send", &url, "hello", "--ca", "ca.pem"]).await;
+    let errors = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(!without.status.success() && errors.contains("--cert FILE --key FILE"), "{errors}");
+    server.terminate(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn operators_have_an_address_of_their_own() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    for tls in ["", ", tls = { cert = \"server.pem\", key = \"server.key\" }"] {
+        let admin = format!("admin_listen = {{ address = \"127.0.0.1:0\"{tls} }}\n");
+        let config =
+            format!("{ECHO}[server]\nlisten = \"127.0.0.1:0\"\n{admin}[agents.a]\nauth = [\"api-key\"]\n");
+        let server = start(folder.path(), &config).await;
+        let operators = addresses(&server, "operators")[0];
+        let status =
+            async |address, path: &str| http1::request(address, "GET", path, &[], &[]).await.unwrap().status;
+        for (path, for_callers, for_operators) in [
+            ("/console/api/keys", 404, 401),
+            ("/healthz", 200, 200),
+            ("/readyz", 200, 200),
+            ("/", 200, 404),
+            ("/a2a/a/tasks", 401, 404),
+            ("/.well-known/agent-card.json", 200, 404),
+        ] {
+            assert_eq!(status(server.address, path).await, for_callers, "{path}");
+            let found = match tls {
+                "" => status(operators, path).await,
+                _ => authority.client(None).get(operators, path).await.unwrap().status().parse().unwrap(),
+            };
+            assert_eq!(found, for_operators, "{path}");
+        }
+        let made = run(folder.path(), &["keys", "new", "a"]).await;
+        let key = stdout(&made);
+        let place = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(place.contains(&operators.to_string()), "{place}");
+        let headers = [("x-api-key", key.trim())];
+        let listed = http1::request(server.address, "GET", "/a2a/a/tasks", &headers, &[]).await.unwrap();
+        assert_eq!(listed.status, 200, "{}", listed.text());
+        server.terminate(LIMIT).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn changed_certificates_are_used_and_broken_ones_are_not() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    let server = start(folder.path(), &two_addresses("")).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let client = authority.client(None);
+    let first = client.get(secure, "/healthz").await.unwrap().certificate;
+    authority.sign("server", |_| {});
+    server.wait_for_log("the TLS certificate was reloaded").await.unwrap();
+    let second = client.get(secure, "/healthz").await.unwrap().certificate;
+    assert_ne!(first, second);
+    fs::write(folder.path().join("server.key"), "nothing").unwrap();
+    server.wait_for_log("the TLS files were not reloaded").await.unwrap();
+    assert_eq!(client.get(secure, "/healthz").await.unwrap().certificate, second);
+    assert!(server.log().contains("server.key has no private key"), "{}", server.log());
+    let logged = server.log().matches("the TLS files were not reloaded").count();
+    server.signal(Signal::HUP).unwrap();
+    let again = async {
+        while server.log().matches("the TLS files were not reloaded").count() == logged {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, again).await.unwrap();
+    assert_eq!(client.get(secure, "/healthz").await.unwrap().certificate, second);
+    server.terminate(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_used_are_refused_with_file_and_reason() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    authority.sign("other", |_| {});
+    authority.sign("expired", |params| params.not_after = date_time_ymd(2020, 1, 1));
+    authority.sign("future", |params| params.not_before = date_time_ymd(2999, 1, 1));
+    fs::write(folder.path().join("ca.key"), "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+        .unwrap();
+    for (cert, key, client_ca, expected) in [
+        (
+            "server",
+            "other",
+            "",
+            "server.tls.key: the file other.key is not the key of the certificate in server.pem",
+        ),
+        (
+            "expired",
+            "expired",
+            "",
+            "server.tls.cert: the file expired.pem has a certificate that expired at 2020-01-01",
+        ),
+        (
+            "future",
+            "future",
+            "",
+            "server.tls.cert: the file future.pem has a certificate that is valid from 2999-01-01",
+        ),
+        ("server", "ca", "", "server.tls.key: the file ca.key has a key that cannot be used"),
+        ("server", "server", "server.key", "server.tls.client_ca: the file server.key has no certificate"),
+        ("server", "server", "absent", "server.tls.client_ca: the file absent cannot be read"),
+    ] {
+        let config = format!(
+            "{ECHO}[server]\nlisten = \"127.0.0.1:0\"\ntls = {{ cert = \"{cert}.pem\", key = \"{key}.key\", client_ca = \
+             \"{client_ca}\" }}\n"
+        );
+        fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+        for command in [&["check"][..], &[]] {
+            let output = run(folder.path(), command).await;
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{expected}: {errors}");
+            assert!(errors.contains(&format!("a2ad.toml:5: {expected}")), "{expected}: {errors}");
+        }
+    }
+}

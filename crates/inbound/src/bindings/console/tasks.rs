@@ -1,0 +1,101 @@
+//! `/console/api/tasks`: lists, shows and cancels tasks of all owners.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use engine::{Call, CallResponse, ListedTask, store::OperatorQuery};
+use http::StatusCode;
+use protocol::{
+    CancelTask, Error, GetTask, Operation, Reply, Task, TaskId, TaskState, Timestamp, Violation,
+    dialect::{v1, v03::task::state_name},
+    error::excerpt,
+};
+
+use super::{Subject, named, query_parameters, respond, task_document};
+use crate::{exchange::Exchange, respond::to_caller_error};
+
+const PAGE_SIZE: usize = 50;
+const MAX_PAGE_SIZE: usize = 100;
+
+/// `GET`: a page of tasks, the newest first, without their content.
+pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
+    let names = ["agent", "state", "owner", "since", "pageSize", "pageToken"];
+    let [agent, state, owner, since, page_size, page_token] = query_parameters(exchange, names)?;
+    let query = OperatorQuery {
+        tenant: exchange.tenant.to_owned(),
+        agent,
+        principal: owner,
+        state: state.map(|text| read_state(&text)).transpose()?,
+        since: since.map(|text| read_time(&text)).transpose()?,
+        before: None,
+        size: page_size.map_or(Ok(PAGE_SIZE), |text| read_size(&text))?,
+    };
+    let list = exchange.server.engine.operated_tasks().list(query, page_token.as_deref()).await;
+    let list = list.map_err(|error| to_caller_error(error, exchange.request_id))?;
+    Ok(respond(StatusCode::OK, task_document::list(&list)))
+}
+
+/// `GET …/{id}`: a task as its owner sees it over 1.0, with what operators need.
+pub(super) async fn get(exchange: &Exchange) -> Result<Response, Error> {
+    let [] = query_parameters(exchange, [])?;
+    let id = TaskId::from(named(exchange));
+    let found = find(exchange, &id).await?;
+    let reply = call(exchange, &found, Operation::GetTask(GetTask::from(id))).await?;
+    Ok(respond(StatusCode::OK, task_document::one(&found, &reply)))
+}
+
+/// `POST …/{id}/cancel`: the same transition as a cancel of its owner.
+pub(super) async fn cancel(exchange: &Exchange, subject: &mut Subject) -> Result<Response, Error> {
+    let [] = query_parameters(exchange, [])?;
+    let id = TaskId::from(named(exchange));
+    subject.task = Some(excerpt(id.as_str()));
+    let found = find(exchange, &id).await?;
+    subject.agent = Some(found.owned.scope.agent().to_owned());
+    let reply = call(exchange, &found, Operation::CancelTask(CancelTask::from(id))).await?;
+    tracing::info!(task_id = %found.id, agent = found.owned.scope.agent(), "task cancelled by an operator");
+    // Read again: the attempt and the state have changed.
+    let found = find(exchange, &found.id).await.unwrap_or(found);
+    Ok(respond(StatusCode::OK, task_document::one(&found, &reply)))
+}
+
+async fn find(exchange: &Exchange, id: &TaskId) -> Result<ListedTask, Error> {
+    let found = exchange.server.engine.operated_tasks().find(id).await;
+    let found = found.map_err(|error| to_caller_error(error, exchange.request_id))?;
+    let is_of_tenant = |task: &ListedTask| task.owned.scope.tenant() == exchange.tenant;
+    found.filter(is_of_tenant).ok_or_else(|| Error::task_not_found(id))
+}
+
+/// Executes an operation in the name of the task's owner.
+async fn call(exchange: &Exchange, task: &ListedTask, operation: Operation) -> Result<Task, Error> {
+    let memory = Some(Arc::clone(&exchange.memory));
+    let call = Call { memory, ..Call::new(task.owned.scope.clone()) };
+    let answer = exchange.server.engine.call(call, operation).await;
+    match answer.map_err(|error| to_caller_error(error, exchange.request_id))? {
+        CallResponse::Reply(Reply::Task(task)) => Ok(task),
+        CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Replayed(_) => {
+            let broken = engine::Error::Broken("the reply to an operator is not a task".into());
+            Err(to_caller_error(broken, exchange.request_id))
+        }
+    }
+}
+
+/// In the form of 0.3, such as `input-required`, or of 1.0.
+fn read_state(text: &str) -> Result<TaskState, Error> {
+    let known = || TaskState::ALL.into_iter().filter(|state| *state != TaskState::Unspecified);
+    let found = known().find(|state| state_name(*state) == text || v1::task::state_name(*state) == text);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = known().map(state_name).collect();
+        Violation::new("state", format_args!("expected one of {}", names.join(", "))).into()
+    })
+}
+
+fn read_time(text: &str) -> Result<Timestamp, Error> {
+    let expected = "expected a time such as 2026-01-02T03:04:05Z";
+    Timestamp::parse(text).ok_or_else(|| Violation::new("since", expected).into())
+}
+
+fn read_size(text: &str) -> Result<usize, Error> {
+    let size = text.parse().ok().filter(|size| (1..=MAX_PAGE_SIZE).contains(size));
+    let expected = format_args!("expected a number from 1 to {MAX_PAGE_SIZE}");
+    size.ok_or_else(|| Violation::new("pageSize", expected).into())
+}

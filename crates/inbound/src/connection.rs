@@ -1,0 +1,46 @@
+//! What is known about the connection of a request, beside its bytes.
+
+use std::{net::IpAddr, sync::Arc};
+
+use crate::{host::Listener, routes::RouteSet};
+
+/// How a client reaches the server: the scheme of its URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+/// The connection of a request. Cheap to clone, because every request has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) listener: Listener,
+    /// What is served there.
+    pub(crate) routes: RouteSet,
+    pub(crate) scheme: Scheme,
+    /// The address of the client; unknown in an application that mounts the router.
+    pub(crate) peer: Option<IpAddr>,
+    /// The principal of the client certificate, which the handshake has verified.
+    pub(crate) certificate: Option<Arc<str>>,
+}
+
+impl Connection {
+    /// In an application that mounts the router: nothing is known.
+    pub(crate) const APPLICATION: Self = Self {
+        listener: Listener::Application,
+        routes: RouteSet::All,
+        scheme: Scheme::Http,
+        peer: None,
+        certificate: None,
+    };
+}

@@ -1,0 +1,402 @@
+//! How often callers may call: the generic cell rate algorithm (GCRA) per principal, tenant and agent.
+//!
+//! A rate such as `600/min` permits 600 calls at once and one more every tenth of a second. What is counted is decided
+//! in `exchange.rs`; here a caller is only a [`RateKey`]. Keys are hashed under a random key of the process, so that a
+//! check allocates nothing, whatever the length of a principal, and nobody can choose keys that collide.
+//!
+//! Memory is bounded: [`KeyStates`] has at most [`MAX_KEYS`] keys. Those that are back to their full rate are removed,
+//! because they do not differ from keys that are absent; if all of them are active, further keys share one state, so
+//! that they are still limited.
+//!
+//! The only use of `governor`.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Display, Formatter},
+    hash::{BuildHasher as _, Hash, RandomState},
+    net::IpAddr,
+    num::NonZeroU32,
+    str::FromStr,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use governor::{
+    Quota, RateLimiter,
+    clock::Clock as GovernorClock,
+    middleware::NoOpMiddleware,
+    nanos::Nanos,
+    state::{StateStore, keyed::ShrinkableKeyedStateStore},
+};
+use protocol::{Error, ErrorKind};
+
+/// Keys of one limit: 262,144 need about 6 MiB.
+const MAX_KEYS: usize = 1 << 18;
+/// Keys are distributed over so many maps, each with its own lock.
+const SHARDS: usize = 16;
+/// Keys at their full rate are removed after so many checks, and not more often than once in [`SWEEP_INTERVAL`].
+const CHECKS_PER_SWEEP: u64 = 1 << 14;
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many calls are permitted in a second, a minute or an hour, such as `600/min`. As many may come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    calls: NonZeroU32,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+}
+
+impl Unit {
+    const NAMES: [(&str, Self); 3] = [("s", Self::Second), ("min", Self::Minute), ("h", Self::Hour)];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Second => "s",
+            Self::Minute => "min",
+            Self::Hour => "h",
+        }
+    }
+}
+
+impl Rate {
+    /// The largest number of calls in a rate.
+    const MAX_CALLS: u32 = 1_000_000;
+
+    fn quota(self) -> Quota {
+        match self.unit {
+            Unit::Second => Quota::per_second(self.calls),
+            Unit::Minute => Quota::per_minute(self.calls),
+            Unit::Hour => Quota::per_hour(self.calls),
+        }
+    }
+}
+
+impl FromStr for Rate {
+    /// What is wrong, as the end of a sentence that begins with the text.
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "is not a rate; write 20/s, 600/min or 1000/h, with 1 to 1000000 calls";
+        let (calls, unit) = text.split_once('/').ok_or(WRONG)?;
+        let is_number = !calls.is_empty() && calls.bytes().all(|digit| digit.is_ascii_digit());
+        let calls = calls.parse().ok().filter(|calls| is_number && *calls <= Self::MAX_CALLS);
+        let calls = calls.and_then(NonZeroU32::new).ok_or(WRONG)?;
+        let unit = Unit::NAMES.into_iter().find(|known| known.0 == unit).ok_or(WRONG)?.1;
+        Ok(Self { calls, unit })
+    }
+}
+
+impl Display for Rate {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.calls, self.unit.name())
+    }
+}
+
+/// The rate limits of a server; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Of each principal, and of each address without a credential.
+    pub per_key: Option<Rate>,
+    /// Of each tenant.
+    pub per_tenant: Option<Rate>,
+    /// Of each agent.
+    pub per_agent: Option<Rate>,
+}
+
+/// What the calls of a caller are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum RateKey<'a> {
+    Principal(&'a str),
+    /// The network address of a caller without a credential.
+    Address(IpAddr),
+}
+
+impl RateKey<'_> {
+    /// The key of an anonymous caller at this address. A network of IPv6 is one caller: its owner can use any address in
+    /// it.
+    pub(crate) fn of_address(address: IpAddr) -> Self {
+        const NETWORK: u128 = !0 << 64;
+        Self::Address(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
+            address => address,
+        })
+    }
+}
+
+/// The limits of a server with the state of every key.
+pub(crate) struct RateLimiters {
+    hasher: RandomState,
+    per_key: Option<Limiter>,
+    per_tenant: Option<Limiter>,
+    per_agent: Option<Limiter>,
+}
+
+impl RateLimiters {
+    pub(crate) fn new(limits: RateLimits, clock: &engine::Clock) -> Self {
+        let limiter = |rate: Rate| Limiter::new(rate, clock.clone());
+        Self {
+            hasher: RandomState::new(),
+            per_key: limits.per_key.map(limiter),
+            per_tenant: limits.per_tenant.map(limiter),
+            per_agent: limits.per_agent.map(limiter),
+        }
+    }
+
+    /// Counts a call of a caller. Its own limit comes first: what it exceeds does not count against its tenant.
+    pub(crate) fn check_caller(&self, tenant: &str, caller: Option<RateKey<'_>>) -> Result<(), Error> {
+        if let (Some(limiter), Some(caller)) = (&self.per_key, caller) {
+            self.check(limiter, (tenant, caller), "you")?;
+        }
+        match &self.per_tenant {
+            Some(limiter) => self.check(limiter, tenant, "all callers of this tenant together"),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a call of an agent.
+    pub(crate) fn check_agent(&self, tenant: &str, agent: &str) -> Result<(), Error> {
+        match &self.per_agent {
+            Some(limiter) => self.check(limiter, (tenant, agent), "all callers of this agent together"),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self, limiter: &Limiter, key: impl Hash, who: &str) -> Result<(), Error> {
+        limiter.check(self.hasher.hash_one(key)).map_err(|seconds| {
+            let rate = limiter.rate;
+            let text = format!("too many calls: {who} may call {rate}; call again in {seconds} s");
+            Error::new(ErrorKind::RateLimited, text).with("limit", rate).with_retry_after(seconds)
+        })
+    }
+}
+
+/// One limit with the state of its keys.
+struct Limiter {
+    rate: Rate,
+    governor: RateLimiter<u64, KeyStates, Monotonic, NoOpMiddleware<Nanos>>,
+    checks: AtomicU64,
+    /// When keys were removed last.
+    swept_at: AtomicU64,
+}
+
+impl Limiter {
+    fn new(rate: Rate, clock: engine::Clock) -> Self {
+        let governor = RateLimiter::new(rate.quota(), KeyStates::default(), Monotonic(clock));
+        Self { rate, governor, checks: AtomicU64::new(1), swept_at: AtomicU64::new(0) }
+    }
+
+    /// Counts a call; an error has the seconds until the next one is permitted, at least 1.
+    fn check(&self, key: u64) -> Result<(), u64> {
+        let checked = self.governor.check_key(&key);
+        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECKS_PER_SWEEP) {
+            self.sweep();
+        }
+        checked.map_err(|until| {
+            let wait = until.wait_time_from(self.governor.clock().now());
+            wait.as_secs() + u64::from(wait.subsec_nanos() > 0 || wait.is_zero())
+        })
+    }
+
+    /// Removes the keys that are back to their full rate.
+    fn sweep(&self) {
+        let now = self.governor.clock().now().as_u64();
+        let last = self.swept_at.load(Ordering::Relaxed);
+        let is_due = now.saturating_sub(last) >= SWEEP_INTERVAL.as_nanos() as u64;
+        let won = || self.swept_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_due && won() {
+            self.governor.retain_recent();
+        }
+    }
+}
+
+/// The monotonic clock of the engine.
+struct Monotonic(engine::Clock);
+
+impl GovernorClock for Monotonic {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        Nanos::new(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The states of at most [`MAX_KEYS`] keys.
+#[derive(Default)]
+struct KeyStates {
+    shards: [Mutex<HashMap<u64, Nanos>>; SHARDS],
+    /// Whether the shared state is in use; logged once.
+    is_full: AtomicBool,
+}
+
+/// Stands for all keys that a full shard has no place for. That a key has this hash is as likely as any collision.
+const SHARED: u64 = 0;
+
+impl KeyStates {
+    fn shard(&self, key: u64) -> MutexGuard<'_, HashMap<u64, Nanos>> {
+        let shard = &self.shards[(key % SHARDS as u64) as usize];
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, HashMap<u64, Nanos>>> {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl StateStore for KeyStates {
+    type Key = u64;
+
+    fn measure_and_replace<T, F, E>(&self, key: &u64, decide: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let mut shard = self.shard(*key);
+        if let Some(state) = shard.get_mut(key) {
+            let (outcome, next) = decide(Some(*state))?;
+            *state = next;
+            return Ok(outcome);
+        }
+        let key = if shard.len() < MAX_KEYS / SHARDS { *key } else { SHARED };
+        if key == SHARED && !self.is_full.swap(true, Ordering::Relaxed) {
+            tracing::warn!(keys = MAX_KEYS, "too many callers for the rate limit; new ones share one limit");
+        }
+        let (outcome, next) = decide(shard.get(&key).copied())?;
+        shard.insert(key, next);
+        Ok(outcome)
+    }
+}
+
+impl ShrinkableKeyedStateStore<u64> for KeyStates {
+    fn retain_recent(&self, drop_below: Nanos) {
+        for mut shard in self.shards() {
+            shard.retain(|_, state| *state > drop_below);
+        }
+        self.is_full.store(false, Ordering::Relaxed);
+    }
+
+    fn len(&self) -> usize {
+        self.shards().map(|shard| shard.len()).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One caller's limit, for the measurement of what a check costs.
+#[doc(hidden)]
+pub struct RateCheck {
+    limiters: RateLimiters,
+    principals: Vec<String>,
+}
+
+impl RateCheck {
+    /// The highest rate for this many principals.
+    pub fn new(principals: usize) -> Self {
+        let calls = NonZeroU32::MIN.saturating_add(Rate::MAX_CALLS - 1);
+        let per_key = Rate { calls, unit: Unit::Second };
+        let limits = RateLimits { per_key: Some(per_key), ..RateLimits::default() };
+        let principals = (0..principals).map(|number| format!("key:{number}")).collect();
+        Self { limiters: RateLimiters::new(limits, &engine::Clock::system()), principals }
+    }
+
+    /// Checks one call of one of the principals; whether it is permitted.
+    pub fn check(&self, call: usize) -> bool {
+        let principal = &self.principals[call % self.principals.len()];
+        self.limiters.check_caller("default", Some(RateKey::Principal(principal))).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Timestamp, error::RETRY_AFTER};
+
+    use super::*;
+
+    fn limits(per_key: &str) -> RateLimits {
+        RateLimits { per_key: Some(per_key.parse().unwrap()), ..RateLimits::default() }
+    }
+
+    fn clock() -> engine::Clock {
+        engine::Clock::manual(Timestamp::from_millis(0))
+    }
+
+    fn seconds(refused: &Error) -> &str {
+        let fact = refused.facts.iter().find(|fact| fact.0 == RETRY_AFTER);
+        &fact.expect("a time").1
+    }
+
+    #[test]
+    fn rates_are_read_and_shown() {
+        for text in ["1/s", "600/min", "1000000/h"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "0/s", "5", "/s", "+5/s", "5/m", "5/ s", "5 /s", "1.5/s", "1000001/h", "-1/h"] {
+            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_caller_gets_its_rate_at_once_and_then_one_call_at_a_time() {
+        let clock = clock();
+        let limiters = RateLimiters::new(limits("4/min"), &clock);
+        let call = |principal| limiters.check_caller("t", Some(RateKey::Principal(principal)));
+        for _ in 0..4 {
+            call("a").unwrap();
+        }
+        let refused = call("a").unwrap_err();
+        assert_eq!((refused.kind, seconds(&refused)), (ErrorKind::RateLimited, "15"));
+        call("b").unwrap();
+        clock.advance(Duration::from_millis(14_500));
+        assert_eq!(seconds(&call("a").unwrap_err()), "1");
+        clock.advance(Duration::from_millis(500));
+        call("a").unwrap();
+        call("a").unwrap_err();
+    }
+
+    #[test]
+    fn what_a_caller_may_not_call_does_not_count_against_its_tenant() {
+        let rates = RateLimits { per_tenant: Some("3/min".parse().unwrap()), ..limits("1/min") };
+        let limiters = RateLimiters::new(rates, &clock());
+        let call = |tenant, principal| limiters.check_caller(tenant, Some(RateKey::Principal(principal)));
+        call("t", "a").unwrap();
+        for _ in 0..10 {
+            call("t", "a").unwrap_err();
+        }
+        call("t", "b").unwrap();
+        limiters.check_caller("t", None).unwrap();
+        assert!(call("t", "c").unwrap_err().message.contains("tenant"));
+        call("other", "c").unwrap();
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_caller() {
+        let key = |text: &str| RateKey::of_address(text.parse().unwrap());
+        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:2"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+    }
+
+    #[test]
+    fn keys_are_bounded_and_removed_when_they_are_back_to_their_full_rate() {
+        let clock = clock();
+        let limiter = Limiter::new("2/min".parse().unwrap(), clock.clone());
+        let keys = 2 * MAX_KEYS as u64;
+        let refused = (1..=keys).filter(|key| limiter.check(*key).is_err()).count();
+        assert!(limiter.governor.len() <= MAX_KEYS + SHARDS, "{}", limiter.governor.len());
+        assert!(refused as u64 > keys / 3, "the keys without a place are not limited: {refused}");
+        clock.advance(Duration::from_secs(120));
+        limiter.sweep();
+        assert_eq!(limiter.governor.len(), 0);
+        limiter.check(keys).unwrap();
+    }
+}

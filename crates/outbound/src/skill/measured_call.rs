@@ -1,0 +1,55 @@
+//! Counts the calls of backends, and makes their spans.
+
+use std::time::Instant;
+
+use engine::{
+    AgentResult, Turn,
+    metrics::{BackendKind, BackendOutcome},
+};
+
+use tracing::Span;
+
+use crate::backend::{Call, Reply};
+
+/// A call of a backend in progress; counted when it ends, as canceled if it is dropped before.
+pub(super) struct MeasuredCall<'a> {
+    turn: &'a Turn,
+    kind: BackendKind,
+    begun: Instant,
+    outcome: BackendOutcome,
+    /// Ends with the call.
+    span: Span,
+}
+
+impl<'a> MeasuredCall<'a> {
+    pub(super) fn begin(call: &Call<'a>, kind: BackendKind) -> Self {
+        let span = tracing::debug_span!(
+            target: "a2ad::backend",
+            "backend call",
+            traceparent = %call.trace_context(),
+            parent = format_args!("{:016x}", call.turn.trace_context().span_id()),
+            kind = BackendKind::LABELS[kind as usize],
+            outcome = tracing::field::Empty,
+        );
+        Self { turn: call.turn, kind, begun: Instant::now(), outcome: BackendOutcome::Canceled, span }
+    }
+
+    /// The backend has returned this.
+    pub(super) fn end(mut self, result: &AgentResult<Reply>) {
+        self.outcome = match result {
+            _ if self.turn.cancel.is_cancelled() => BackendOutcome::Canceled,
+            Ok(Reply::Done(_) | Reply::Streamed) => BackendOutcome::Done,
+            Ok(Reply::Failed(failure)) if failure.retryable => BackendOutcome::RetryableFailure,
+            Ok(Reply::Failed(_)) | Err(_) => BackendOutcome::Failure,
+            Ok(Reply::Rejected(_)) => BackendOutcome::Rejected,
+            Ok(Reply::Ask(_) | Reply::AskForCredentials(_)) => BackendOutcome::Question,
+        };
+    }
+}
+
+impl Drop for MeasuredCall<'_> {
+    fn drop(&mut self) {
+        self.span.record("outcome", BackendOutcome::LABELS[self.outcome as usize]);
+        self.turn.count_backend_call(self.kind, self.outcome, self.begun.elapsed());
+    }
+}
