@@ -637,7 +637,7 @@ fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &Head
 fn without_agent(error: Error) -> Error {
     match error.kind {
         ErrorKind::Unauthenticated => {
-            Error { message: "a credential that the agent accepts is required".to_owned(), ..error }
+            Error { message: "the call requires a credential that its agent accepts".to_owned(), ..error }
         }
         _ => error,
     }
