@@ -22,10 +22,15 @@ def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
 def send(server: Server, ca: Path, agent: str, *arguments: str) -> tuple[str, str]:
     """Sends a text; status and HTTP version, and the body."""
     form = '\n%{http_code} %{http_version}'
-    done = curl(
-        f'{server.url}/a2a/{agent}', '--cacert', str(ca), '-H', 'Content-Type: text/plain', '-d', 'hello', '-w', form,
-        *arguments,
-    )  # fmt: skip
+    # A stream of HTTP/2 that curl 7.88 posts to sometimes ends with this code. The cause is not known yet.
+    stream_error, tries = 92, 6
+    for _ in range(tries):
+        done = curl(
+            f'{server.url}/a2a/{agent}', '--cacert', str(ca), '-H', 'Content-Type: text/plain', '-d', 'hello', '-w', form,
+            *arguments,
+        )  # fmt: skip
+        if done.returncode != stream_error:
+            break
     assert done.returncode == 0, done.stderr
     body, _, status = done.stdout.rpartition('\n')
     return status, body
