@@ -22,7 +22,8 @@ def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
 def send(server: Server, ca: Path, agent: str, *arguments: str) -> tuple[str, str]:
     """Sends a text; status and HTTP version, and the body."""
     form = '\n%{http_code} %{http_version}'
-    # A stream of HTTP/2 that curl 7.88 posts to sometimes ends with this code. The cause is not known yet.
+    # TODO: a defect that is not found yet: a post over HTTP/2 sometimes ends with this code and no response. The same
+    # curl never does that with the server of Node. Remove the repetition with the fix.
     stream_error, tries = 92, 6
     for _ in range(tries):
         done = curl(
