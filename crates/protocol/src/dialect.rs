@@ -8,6 +8,7 @@ mod family;
 mod frames;
 pub mod legacy;
 pub mod merged;
+mod notification;
 mod page;
 mod query;
 mod rest;

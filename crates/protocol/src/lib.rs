@@ -14,6 +14,7 @@ pub mod jsonrpc;
 pub mod model;
 mod nearest;
 pub mod operation;
+pub mod push_record;
 pub mod rest;
 mod trace_context;
 

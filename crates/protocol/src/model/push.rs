@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ConfigId, TaskId};
+use crate::{ConfigId, Json, TaskId};
 
 /// A webhook registered for one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,16 @@ pub struct PushAuth {
     pub schemes: Vec<String>,
     /// The part of the `Authorization` header after the scheme.
     pub credentials: Option<Secret>,
+    /// A JSON object of members that the specification does not define. Only the JSON of the draft and 0.3 has room for
+    /// them.
+    pub extra: Option<Json>,
+}
+
+impl PushAuth {
+    /// One scheme with its credentials.
+    pub fn new(scheme: impl Into<String>, credentials: Option<Secret>) -> Self {
+        Self { schemes: vec![scheme.into()], credentials, extra: None }
+    }
 }
 
 /// A string that must not be logged: its `Debug` output is masked.

@@ -141,10 +141,8 @@ fn config_query() -> impl Strategy<Value = PushConfigQuery> {
 }
 
 fn push_config() -> impl Strategy<Value = PushConfig> {
-    let auth = (filled(), maybe_filled()).prop_map(|(scheme, credentials)| PushAuth {
-        schemes: vec![scheme],
-        credentials: credentials.map(Secret::new),
-    });
+    let auth = (filled(), maybe_filled())
+        .prop_map(|(scheme, credentials)| PushAuth::new(scheme, credentials.map(Secret::new)));
     let names = (maybe_filled(), maybe_filled(), maybe_filled());
     (names, url(), maybe_filled(), option::of(auth)).prop_map(|(names, url, token, authentication)| {
         PushConfig {

@@ -67,8 +67,5 @@ pub(crate) fn is_url(url: &str) -> bool {
 
 fn decode_auth(node: Node<'_, '_>) -> Result<PushAuth, Violation> {
     let object = node.object()?;
-    Ok(PushAuth {
-        schemes: vec![object.need_text("scheme")?],
-        credentials: object.text("credentials")?.map(Secret::new),
-    })
+    Ok(PushAuth::new(object.need_text("scheme")?, object.text("credentials")?.map(Secret::new)))
 }

@@ -96,6 +96,6 @@ fn decode_auth(auth: pb::AuthenticationInfo, path: &Path<'_>) -> Read<Option<Pus
     match (schemes.is_empty(), &credentials) {
         (true, None) => Ok(None),
         (true, Some(_)) => Err(lacks(path, "schemes", "at least one scheme")),
-        (false, _) => Ok(Some(PushAuth { schemes, credentials })),
+        (false, _) => Ok(Some(PushAuth { schemes, credentials, extra: None })),
     }
 }

@@ -23,10 +23,8 @@ pub(super) fn decode(config: pb::TaskPushNotificationConfig, path: &Path<'_>) ->
         },
         token: text(config.token).map(Secret::new),
         authentication: maybe(config.authentication, path, "authentication", |auth, path| {
-            Ok(PushAuth {
-                schemes: vec![need_text(auth.scheme, path, "scheme")?],
-                credentials: text(auth.credentials).map(Secret::new),
-            })
+            let scheme = need_text(auth.scheme, path, "scheme")?;
+            Ok(PushAuth::new(scheme, text(auth.credentials).map(Secret::new)))
         })?,
         tenant: text(config.tenant),
     })

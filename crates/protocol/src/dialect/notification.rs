@@ -1,0 +1,62 @@
+//! The body of a push notification: in the form of the generation in which its webhook was registered.
+
+use crate::{Reply, Task, json::write::Writer};
+
+use super::{Dialect, Style};
+
+impl Dialect {
+    /// The body of a notification about a task. Before 1.0 it is the task, in 1.0 a stream frame with it.
+    pub fn encode_notification(self, task: Task, style: Style) -> Vec<u8> {
+        let (form, reply) = match self {
+            Self::Draft => (Self::Draft, Reply::Task(task)),
+            // Receivers of 0.3 know one form of a task, whichever binding registered the webhook.
+            Self::V03 | Self::V03Proto => (Self::V03, Reply::Task(task)),
+            Self::V1 => (Self::V1, Reply::SentTask(task)),
+        };
+        let mut writer = Writer::new();
+        form.encode_reply(&mut writer, &reply, style);
+        writer.finish()
+    }
+
+    /// Whether a notification may be a single event instead of the task. The frames of the log are such bodies.
+    pub fn notifies_with_events(self) -> bool {
+        match self {
+            Self::Draft | Self::V03 | Self::V03Proto => false,
+            Self::V1 => true,
+        }
+    }
+
+    /// The media type of notifications.
+    pub fn notification_media_type(self) -> &'static str {
+        match self {
+            Self::Draft | Self::V03 | Self::V03Proto => "application/json",
+            Self::V1 => "application/a2a+json",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{TaskState, TaskStatus};
+
+    #[test]
+    fn the_task_is_bare_before_1_0_and_in_a_frame_since() {
+        let body = |dialect: Dialect| {
+            let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
+            let task = Task {
+                id: "t".into(),
+                context_id: "c".into(),
+                status,
+                artifacts: Vec::new(),
+                history: Vec::new(),
+                metadata: None,
+            };
+            String::from_utf8(dialect.encode_notification(task, Style::default())).unwrap()
+        };
+        assert!(body(Dialect::Draft).starts_with(r#"{"id":"t""#), "{}", body(Dialect::Draft));
+        assert_eq!(body(Dialect::V03), body(Dialect::V03Proto));
+        assert!(body(Dialect::V03).contains(r#""kind":"task""#));
+        assert!(body(Dialect::V1).starts_with(r#"{"task":{"#));
+    }
+}
