@@ -1,5 +1,5 @@
-//! Everything that leaves the process: skills with a backend, the guarded dialler, child processes, and the built-in
-//! agents.
+//! Everything that leaves the process: skills with a backend, the guarded dialler, child processes, webhooks, and the
+//! built-in agents.
 //!
 //! A skill ([`skill::Skill`]) has exactly one [`backend::Backend`]; [`skill::SkillAgent`] runs it as an agent of the
 //! engine. Backends open connections only with [`dial::Dialer`] and start processes only with [`process::Launcher`].
@@ -19,3 +19,4 @@ pub mod process;
 pub mod schema;
 #[cfg(feature = "backends")]
 pub mod skill;
+pub mod webhooks;
