@@ -43,6 +43,13 @@ impl PageTokens {
         Self::over(key, &["operators", &filter.tenant, &agent, &principal, &state, &since])
     }
 
+    /// Tokens of lists of a task's webhooks, bound to the caller and the task.
+    pub(crate) fn of_webhooks(key: [u8; 32], scope: &Scope, task: TaskNo) -> Self {
+        let (scope, task) = (scope.parts(), task.0.to_string());
+        let owner = [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user].map(String::as_str);
+        Self::over(key, &["webhooks", owner[0], owner[1], owner[2], owner[3], &task, "", ""])
+    }
+
     fn over(key: [u8; 32], parts: &[&str]) -> Self {
         let mut code = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
         for part in parts {

@@ -1,10 +1,13 @@
 //! The engine's public API: calls in, replies and streams out.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use protocol::{
-    Dialect, ErrorKind, Operation, Reply, TaskId, TaskState, Timestamp, TraceContext, error::excerpt,
-    model::Secret,
+    Dialect, ErrorKind, Operation, Reply, TaskId, TaskState, Timestamp, TraceContext, dialect::Style,
+    error::excerpt, model::Secret,
 };
 
 use crate::{
@@ -18,11 +21,12 @@ use crate::{
     ids::Ids,
     log::Seq,
     memory::{MemoryBudget, Reservation},
-    metrics::{DiskUsage, RunMetrics, RunnerLoad, StoreMetrics},
+    metrics::{DiskUsage, PushMetrics, RunMetrics, RunnerLoad, StoreMetrics},
     operations,
     operators::OperatedTasks,
     origin::Origin,
     principal_caps::PrincipalCaps,
+    push::{Deliverer, Deliveries, PushSetup, Records, Worker},
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
@@ -49,6 +53,8 @@ pub(crate) struct EngineInner {
     /// Held while an agent is enabled or disabled.
     switching: Arc<tokio::sync::Mutex<()>>,
     memory: MemoryBudget,
+    /// Set once, if notifications can be sent.
+    push: OnceLock<Arc<Deliverer>>,
 }
 
 /// The context of one operation: caller, agent and request options.
@@ -73,6 +79,9 @@ pub struct Call {
     pub caps: PrincipalCaps,
     /// The agent that the request was checked against; `None` looks it up in the current catalog.
     pub agent: Option<Arc<RegisteredAgent>>,
+    /// The encoding options of the endpoint's compatibility profile, for the notifications of a webhook that the call
+    /// registers.
+    pub style: Style,
     /// The span that the call is; its runs and commits belong to the same trace.
     pub trace: TraceContext,
 }
@@ -111,6 +120,7 @@ impl Call {
             memory: None,
             caps: PrincipalCaps::default(),
             agent: None,
+            style: Style::default(),
             trace: begin_trace(),
         }
     }
@@ -133,8 +143,29 @@ pub enum CallResponse {
     Reply(Reply),
     /// A stream of frames.
     Stream(TaskStream),
-    /// The reply or stream of a message that was already recorded (deduplicated retry).
-    Replayed(Box<CallResponse>),
+    /// A reply or stream, and something about it that the protocol has no place for.
+    Noted(ResponseNote, Box<CallResponse>),
+}
+
+/// What is reported beside a reply.
+#[derive(Clone, Debug)]
+pub enum ResponseNote {
+    /// The message was already recorded (deduplicated retry).
+    Replayed,
+    /// The key that signs the notifications of the webhook that the call registered. Shown once.
+    WebhookSecret(Secret),
+    /// How the deliveries to the webhook that the reply shows are going.
+    PushHealth(String),
+}
+
+impl CallResponse {
+    /// Adds a note, if there is one.
+    pub(crate) fn with_note(self, note: Option<ResponseNote>) -> Self {
+        match note {
+            Some(note) => Self::Noted(note, Box::new(self)),
+            None => self,
+        }
+    }
 }
 
 impl Engine {
@@ -161,7 +192,35 @@ impl Engine {
             api_keys,
             switching: Arc::default(),
             memory,
+            push: OnceLock::new(),
         }))
+    }
+
+    /// Lets clients register webhooks, and starts to deliver notifications, also those that an earlier process left.
+    /// Without it, requests with webhooks are refused. Only the first call has an effect.
+    pub fn start_push(&self, setup: PushSetup) {
+        let deliverer = Arc::new(Deliverer {
+            store: Arc::clone(&self.0.store),
+            sender: setup.sender,
+            records: Records::new(setup.seal_key),
+            policy: setup.policy,
+            clock: self.0.clock.clone(),
+            memory: self.0.memory.clone(),
+            metrics: PushMetrics::default(),
+        });
+        if self.0.push.set(Arc::clone(&deliverer)).is_ok() {
+            self.0.runner.spawn_deliveries(Worker::new(deliverer));
+        }
+    }
+
+    /// Deliveries of push notifications, for operators.
+    pub fn deliveries(&self) -> Deliveries {
+        Deliveries::new(Arc::clone(&self.0.store), self.0.push.get().cloned(), self.0.clock.clone())
+    }
+
+    /// What the delivery of notifications has counted; `None` if none are sent.
+    pub fn push_metrics(&self) -> Option<&PushMetrics> {
+        self.0.push.get().map(|push| &push.metrics)
     }
 
     /// Executes an operation.
@@ -338,6 +397,11 @@ impl EngineInner {
             let text = format!("there is no agent {shown:?} here, or it is disabled");
             Error::refused(ErrorKind::AgentDisabled, text)
         })
+    }
+
+    /// How notifications are delivered; `None` if they are not.
+    pub(crate) fn push(&self) -> Option<&Deliverer> {
+        self.push.get().map(|push| &**push)
     }
 
     pub(crate) fn lookup(&self, id: &TaskId) -> Lookup {

@@ -27,6 +27,7 @@ mod operations;
 mod operators;
 mod origin;
 mod principal_caps;
+pub mod push;
 mod retention;
 mod runner;
 mod scope;
@@ -53,7 +54,7 @@ pub use catalog::{
 };
 pub use clock::Clock;
 pub use context::Conversation;
-pub use engine::{Call, CallResponse, Engine, Resume, TaskPolicy};
+pub use engine::{Call, CallResponse, Engine, ResponseNote, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;

@@ -5,6 +5,7 @@
 //! help texts and the exposition format are in `inbound/src/metrics/`. No value here has an id or a text of a caller.
 
 mod backends;
+mod push;
 mod runs;
 mod store;
 
@@ -15,6 +16,7 @@ use std::{
 
 pub use self::{
     backends::{BackendKind, BackendMetrics, BackendOutcome},
+    push::{PushMetrics, PushOutcome},
     runs::{RunMetrics, RunOutcome, RunnerLoad},
     store::{DiskUsage, StoreMetrics},
 };

@@ -13,6 +13,8 @@ use protocol::{
     json::read::{Node, Path},
 };
 
+pub(crate) use push_configs::too_many as too_many_webhooks;
+
 use crate::{
     engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
@@ -45,10 +47,12 @@ pub(crate) async fn dispatch(
         Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
         Operation::ListTasks(req) => Box::pin(list_tasks::list_tasks(engine, call, req)).await?,
         Operation::CancelTask(req) => Box::pin(cancel_task::cancel_task(engine, call, req)).await?,
-        Operation::CreatePushConfig(_)
-        | Operation::GetPushConfig(_)
-        | Operation::ListPushConfigs(_)
-        | Operation::DeletePushConfig(_) => return Err(push_configs::not_supported()),
+        Operation::CreatePushConfig(config) => {
+            return Box::pin(push_configs::create(engine, call, &registered, config)).await;
+        }
+        Operation::GetPushConfig(req) => return Box::pin(push_configs::get(engine, call, req)).await,
+        Operation::ListPushConfigs(req) => Box::pin(push_configs::list(engine, call, req)).await?,
+        Operation::DeletePushConfig(req) => Box::pin(push_configs::delete(engine, call, req)).await?,
         Operation::GetExtendedCard(_) => {
             let text = "this agent has no extended card; its public card says everything";
             return Err(Error::refused(ErrorKind::UnsupportedOperation, text));

@@ -45,6 +45,7 @@ use crate::{
     ids::TaskNo,
     metrics::RunMetrics,
     principal_caps::PrincipalCaps,
+    push::Worker,
     retention::Purger,
     store::{Committed, MAX_DUE_AHEAD, NotCommitted, Receipt, Store},
     trace::WaitingTraces,
@@ -202,6 +203,11 @@ impl Runner {
     /// Starts the purger; it ends when graceful shutdown starts.
     pub(crate) fn spawn_purger(&self, purger: Purger) {
         self.tracker.spawn(purger.run(self.draining.clone()));
+    }
+
+    /// Starts the delivery of push notifications; it ends when graceful shutdown starts.
+    pub(crate) fn spawn_deliveries(&self, worker: Worker) {
+        self.tracker.spawn(worker.run(self.draining.clone()));
     }
 
     /// Drives the run once the change that gave this process the work is durable. Resolves to the result of

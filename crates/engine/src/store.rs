@@ -8,6 +8,7 @@
 mod change;
 mod log_reader;
 mod operators;
+mod push;
 mod receipt;
 mod rows;
 mod step;
@@ -15,13 +16,18 @@ mod step;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use protocol::Timestamp;
+use protocol::{ConfigId, Timestamp};
+use tokio::sync::Notify;
 
 pub use change::{
     Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, Visibility, WorkState,
 };
 pub use log_reader::{LogReader, LogSlice};
 pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};
+pub use push::{
+    DeadLetter, DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery, NewDeadLetter,
+    NewWebhook, NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
+};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub(crate) use rows::is_due;
 pub use rows::{
@@ -167,6 +173,53 @@ pub trait Store: Send + Sync + 'static {
     /// Queues a decision about an agent, which replaces an earlier one. It is durable when the future resolves; dropping
     /// the future does not revoke it.
     fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool>;
+
+    /// Queues a webhook for a visible task, unless the task has `max` others. It is durable when the future resolves.
+    /// A webhook with the same id is replaced, and goes on where it was. A new one gets the events after the task's last
+    /// entry, and the last one too if the task is settled: it may have ended a moment before.
+    fn register_webhook(&self, task: TaskNo, webhook: NewWebhook, max: usize) -> ReadFuture<Registered>;
+
+    /// The webhooks of a task of this scope, oldest first.
+    fn webhooks(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Vec<Webhook>>;
+
+    /// Queues a webhook to be deleted. `false` if there is none with this id.
+    fn delete_webhook(&self, task: TaskNo, id: ConfigId) -> ReadFuture<bool>;
+
+    /// Notified after each commit that made a webhook due.
+    fn delivery_signal(&self) -> Arc<Notify>;
+
+    /// The webhooks that are due, longest due first.
+    fn due_webhooks(&self, query: DueWebhooksQuery) -> ReadFuture<DueWebhooks>;
+
+    /// The webhook of a host that is due first, also if it is due later.
+    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>>;
+
+    /// A webhook with its task; `None` if either was deleted.
+    fn pending_delivery(&self, webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>>;
+
+    /// Queues the result of a delivery. It is durable when the future resolves; `false` if the webhook was deleted.
+    fn record_delivery(&self, result: DeliveryResult) -> ReadFuture<bool>;
+
+    /// Makes all pending deliveries of a host due now.
+    fn release_host(&self, host: String, now: Timestamp) -> ReadFuture<bool>;
+
+    /// Makes a pending delivery due now; `false` if there is none. For operators.
+    fn retry_delivery(&self, webhook: WebhookNo, now: Timestamp) -> ReadFuture<bool>;
+
+    /// Pending deliveries of all owners after this webhook, by number, at most `max`. For operators.
+    fn pending_deliveries(&self, after: WebhookNo, max: usize) -> ReadFuture<Vec<ListedDelivery>>;
+
+    /// Dead letters without their bodies, newest first, before this number, at most `max`. For operators.
+    fn dead_letters(&self, before: i64, max: usize) -> ReadFuture<Vec<DeadLetter>>;
+
+    /// A dead letter with its body.
+    fn dead_letter(&self, no: i64) -> ReadFuture<Option<DeadLetter>>;
+
+    /// Deletes a dead letter; `false` if there is none.
+    fn delete_dead_letter(&self, no: i64) -> ReadFuture<bool>;
+
+    /// Deletes dead letters that are older, at most `max`. Returns how many there were.
+    fn expire_dead_letters(&self, died_before: Timestamp, max: usize) -> ReadFuture<usize>;
 
     /// A page of the visible tasks of all owners, the newest task first. For operators.
     fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage>;

@@ -229,7 +229,7 @@ impl Fields {
             CallResponse::Reply(Reply::SentTask(task) | Reply::Task(task)) => self.set_task(task),
             CallResponse::Reply(Reply::SentMessage(_)) => self.state = Some("message"),
             CallResponse::Reply(_) | CallResponse::Stream(_) => {}
-            CallResponse::Replayed(answer) => self.set_answer(answer),
+            CallResponse::Noted(_, answer) => self.set_answer(answer),
         }
     }
 

@@ -51,7 +51,7 @@ impl OpenStream {
     pub(crate) fn within(self, response: CallResponse) -> CallResponse {
         match response {
             CallResponse::Stream(stream) => CallResponse::Stream(stream.holding(self)),
-            CallResponse::Replayed(response) => CallResponse::Replayed(Box::new(self.within(*response))),
+            CallResponse::Noted(note, response) => CallResponse::Noted(note, Box::new(self.within(*response))),
             CallResponse::Reply(reply) => CallResponse::Reply(reply),
         }
     }

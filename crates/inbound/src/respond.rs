@@ -164,8 +164,8 @@ pub(crate) fn respond(
             server_state,
             memory,
         ),
-        CallResponse::Replayed(answer) => {
-            replayed(respond(format, *answer, log_entry, request_id, server_state, memory))
+        CallResponse::Noted(note, answer) => {
+            with_note(&note, respond(format, *answer, log_entry, request_id, server_state, memory))
         }
     }
 }
@@ -215,10 +215,24 @@ pub(crate) fn apply_auth_form(form: AuthForm, error: &Error, status: u16) -> (Co
     }
 }
 
-/// Marks a response to a repeated message.
-pub(crate) fn replayed(mut response: Response) -> Response {
-    response.headers_mut().insert("a2ad-replayed", HeaderValue::from_static("true"));
+/// Adds the header that reports what the body has no place for.
+pub(crate) fn with_note(note: &ResponseNote, mut response: Response) -> Response {
+    let (name, value) = match note {
+        ResponseNote::Replayed => ("a2ad-replayed", Ok(HeaderValue::from_static("true"))),
+        ResponseNote::WebhookSecret(secret) => {
+            ("a2ad-webhook-secret", HeaderValue::from_str(secret.expose()).map(sensitive))
+        }
+        ResponseNote::PushHealth(health) => ("a2ad-push-health", HeaderValue::from_str(health)),
+    };
+    if let Ok(value) = value {
+        response.headers_mut().insert(name, value);
+    }
     response
+}
+
+fn sensitive(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
 }
 
 pub(crate) const JSON: &str = "application/json";

@@ -1,8 +1,9 @@
-//! Push notifications: how the receiver of a webhook can tell that the server has sent it.
+//! Push notifications: sends them ([`sender`]), so that their receiver can tell that the server has sent them.
 //!
 //! Every delivery is signed as the Standard Webhooks specification says ([`signature`]), with a key that the server shares
 //! with one receiver. A receiver that asked for the scheme `jwt` also gets a token that the server has signed with its own
 //! key pair ([`token_signer`]), for which it needs no shared secret.
 
+pub mod sender;
 pub mod signature;
 pub mod token_signer;

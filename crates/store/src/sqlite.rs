@@ -9,6 +9,7 @@ mod backup;
 mod changes;
 mod checkpoint;
 mod counts;
+mod dead_letters;
 mod doc_format;
 mod docs;
 mod expiry;
@@ -35,6 +36,7 @@ mod snapshots;
 mod store_files;
 mod usage;
 mod waiting;
+mod webhooks;
 mod writer;
 
 use std::sync::Arc;
@@ -45,14 +47,15 @@ use engine::{
     log::{Entry, Seq},
     metrics::{DiskUsage, StoreMetrics},
     store::{
-        Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, OperatorPage, OperatorQuery, Overdue, ReadFuture, Receipt,
-        RetentionMark, Snapshot, TaskCounts, TaskRow, TaskWork, TenantAgent, View, WorkItem,
+        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery, Expired,
+        Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup, MessageKey, NewWebhook,
+        OperatorPage, OperatorQuery, Overdue, PendingDelivery, ReadFuture, Receipt, Registered, RetentionMark, Snapshot,
+        TaskCounts, TaskRow, TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::Timestamp;
-use tokio::sync::watch;
+use protocol::{ConfigId, Timestamp};
+use tokio::sync::{Notify, watch};
 
 pub use backup::{CopyError, StoreCopy, backup, restore};
 pub use instance::{Draining, Instance, InstanceState, LockHolder, ServedAt, lock_holder};
@@ -61,8 +64,14 @@ pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyOrigin};
 pub use open::{OpenError, SqliteOptions};
 
 use self::{
-    free_space::LowSpace, instance::InstanceLock, integrity::IntegrityChecker, purge::Purge,
-    readers::ReaderPool, scopes::ScopeCache, store_files::StorePath, writer::Writer,
+    free_space::LowSpace,
+    instance::InstanceLock,
+    integrity::IntegrityChecker,
+    purge::Purge,
+    readers::ReaderPool,
+    scopes::ScopeCache,
+    store_files::StorePath,
+    writer::{WebhookUpdate, Writer},
 };
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
@@ -78,6 +87,8 @@ pub struct Sqlite {
     seal_key: [u8; 32],
     /// As they were when the store was opened.
     agent_switches: Vec<AgentSwitch>,
+    /// Notified when a webhook becomes due.
+    deliveries: Arc<Notify>,
     metrics: Arc<StoreMetrics>,
     path: StorePath,
     damage: watch::Receiver<Option<String>>,
@@ -294,6 +305,71 @@ impl Store for Sqlite {
 
     fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool> {
         self.writer.set_agent_switch(switch)
+    }
+
+    fn register_webhook(&self, task: TaskNo, webhook: NewWebhook, max: usize) -> ReadFuture<Registered> {
+        self.writer.register_webhook(task, webhook, max)
+    }
+
+    fn webhooks(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Vec<Webhook>> {
+        let scope = self.scopes.unresolved(scope);
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
+            webhooks::of_task(tx, scope, task)
+        })
+    }
+
+    fn delete_webhook(&self, task: TaskNo, id: ConfigId) -> ReadFuture<bool> {
+        self.writer.update_webhook(WebhookUpdate::Delete(task, id))
+    }
+
+    fn delivery_signal(&self) -> Arc<Notify> {
+        Arc::clone(&self.deliveries)
+    }
+
+    fn due_webhooks(&self, query: DueWebhooksQuery) -> ReadFuture<DueWebhooks> {
+        self.readers.read_always(move |tx| webhooks::due(tx, &query))
+    }
+
+    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>> {
+        self.readers.read_always(move |tx| webhooks::first_pending(tx, &host))
+    }
+
+    fn pending_delivery(&self, webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>> {
+        let ids = self.ids.clone();
+        self.readers.read_always(move |tx| webhooks::pending(tx, &ids, webhook))
+    }
+
+    fn record_delivery(&self, result: DeliveryResult) -> ReadFuture<bool> {
+        self.writer.update_webhook(WebhookUpdate::Record(self.ids.clone(), Box::new(result)))
+    }
+
+    fn release_host(&self, host: String, now: Timestamp) -> ReadFuture<bool> {
+        self.writer.update_webhook(WebhookUpdate::Release(host, now))
+    }
+
+    fn retry_delivery(&self, webhook: WebhookNo, now: Timestamp) -> ReadFuture<bool> {
+        self.writer.update_webhook(WebhookUpdate::Retry(webhook, now))
+    }
+
+    fn pending_deliveries(&self, after: WebhookNo, max: usize) -> ReadFuture<Vec<ListedDelivery>> {
+        self.readers.read(move |tx| webhooks::list_pending(tx, after, max))
+    }
+
+    fn dead_letters(&self, before: i64, max: usize) -> ReadFuture<Vec<DeadLetter>> {
+        self.readers.read(move |tx| dead_letters::list(tx, before, max))
+    }
+
+    fn dead_letter(&self, no: i64) -> ReadFuture<Option<DeadLetter>> {
+        self.readers.read(move |tx| dead_letters::find(tx, no))
+    }
+
+    fn delete_dead_letter(&self, no: i64) -> ReadFuture<bool> {
+        self.writer.update_webhook(WebhookUpdate::DeleteLetter(no))
+    }
+
+    fn expire_dead_letters(&self, died_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        self.writer.expire_dead_letters(died_before, max)
     }
 
     fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use protocol::model::{AgentExtension, SecurityScheme};
 
 use super::{auth_methods::AuthMethods, profile::Profile};
-use crate::scope::Scope;
+use crate::{push::PushEvents, scope::Scope};
 
 /// How one agent is served.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct AgentSettings {
     pub streaming: bool,
     /// Whether push notifications are supported.
     pub push: bool,
+    /// The events that webhooks are notified about.
+    pub push_events: PushEvents,
     /// Which callers may get its extended card.
     pub extended_card: ExtendedCard,
     /// The ids of the skills that only the extended card shows.
@@ -71,6 +73,7 @@ impl Default for AgentSettings {
             enabled: true,
             streaming: true,
             push: false,
+            push_events: PushEvents::default(),
             extended_card: ExtendedCard::default(),
             extended_skills: BTreeSet::new(),
             extensions: Vec::new(),

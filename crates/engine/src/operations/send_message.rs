@@ -38,7 +38,7 @@ pub(super) async fn send_message(
     let wait = call.wait.into_iter().chain(engine.runner.limits().wait).min();
     let origin = call.origin;
     let submitted = submit(engine, call, registered, req, wait_mode).await?;
-    let replayed = submitted.replayed;
+    let note = submitted.note.clone();
     let no = submitted.watcher.as_ref().map(Watcher::task);
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
@@ -51,11 +51,7 @@ pub(super) async fn send_message(
             show_place(engine, no, task);
         }
     }
-    Ok(mark_replayed(CallResponse::Reply(reply), replayed))
-}
-
-fn mark_replayed(answer: CallResponse, replayed: bool) -> CallResponse {
-    if replayed { CallResponse::Replayed(Box::new(answer)) } else { answer }
+    Ok(CallResponse::Reply(reply).with_note(note))
 }
 
 /// Records a message and streams the task's events until the turn has ended.
@@ -67,14 +63,14 @@ pub(super) async fn send_streaming_message(
 ) -> Result<CallResponse> {
     let history_length = req.history_length;
     let submitted = submit(engine, call, registered, req, WaitMode::Streaming).await?;
-    let Submitted { mut task, seq, rest, visibility, watcher, replayed } = submitted;
+    let Submitted { mut task, seq, rest, visibility, watcher, note } = submitted;
     trim_history(&mut task, history_length);
     if let Some(watcher) = watcher.as_ref().filter(|_| rest.is_empty()) {
         show_place(engine, watcher.task(), &mut task);
     }
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
     let stream = if visibility == Visibility::Visible { stream } else { stream.undecided() };
-    Ok(mark_replayed(CallResponse::Stream(stream), replayed))
+    Ok(CallResponse::Stream(stream).with_note(note))
 }
 
 /// The task as of the commit that recorded the message.

@@ -11,13 +11,13 @@ mod turn;
 
 use std::sync::Arc;
 
-use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
+use protocol::{Dialect, ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState};
 
 use self::turn::{StartResult, queue_full};
 use super::{get_task, push_configs};
 use crate::{
     catalog::RegisteredAgent,
-    engine::{Call, EngineInner},
+    engine::{Call, EngineInner, ResponseNote},
     error::{Error, Result},
     feed::Watcher,
     idempotency,
@@ -25,8 +25,8 @@ use crate::{
     log::{Entry, Log, Seq},
     scope::Scope,
     store::{
-        Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NotCommitted, TaskRow, View,
-        Visibility,
+        Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted, TaskRow,
+        View, Visibility,
     },
     task::{PublicIds, artifact_log::ArtifactLog, fold},
 };
@@ -54,8 +54,8 @@ pub(super) struct Submitted {
     pub(super) visibility: Visibility,
     /// Follows later entries; `None` when the turn has already ended.
     pub(super) watcher: Option<Watcher>,
-    /// The message is a duplicate, recorded by an earlier call.
-    pub(super) replayed: bool,
+    /// What the response reports beside the task.
+    pub(super) note: Option<ResponseNote>,
 }
 
 /// How often a message that has lost a race is decided again. Others that lost wait meanwhile, so each try
@@ -70,17 +70,15 @@ pub(super) async fn submit(
     req: SendMessage,
     wait_mode: WaitMode,
 ) -> Result<Submitted> {
-    if req.push.is_some() {
-        return Err(push_configs::not_supported());
-    }
     let skill_field = skill_field(call.dialect(), &req);
     let skill = requested_skill(registered, &call.scope, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().copies_request_metadata());
     let skill = skill.as_deref();
+    let push = req.push.as_ref();
     let ctx =
-        SendContext { engine, call: &call, registered, key, skill, skill_field, task_metadata, wait_mode };
+        SendContext { engine, call: &call, registered, key, skill, skill_field, task_metadata, push, wait_mode };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();
@@ -239,10 +237,20 @@ struct SendContext<'a> {
     skill_field: &'static str,
     /// Request metadata that describes the task, in dialects that have it.
     task_metadata: Option<&'a Json>,
+    /// The webhook that the request registers.
+    push: Option<&'a PushConfig>,
     wait_mode: WaitMode,
 }
 
 impl SendContext<'_> {
+    /// The webhook that the request registers for a task, and the key that was made for it.
+    fn webhook(&self, no: TaskNo, id: &TaskId) -> Result<(Option<Box<NewWebhook>>, Option<ResponseNote>)> {
+        let Some(config) = self.push else { return Ok((None, None)) };
+        let (webhook, note) =
+            push_configs::webhook_for(self.engine, self.call, self.registered, no, id, config)?;
+        Ok((Some(Box::new(webhook)), note))
+    }
+
     fn watch(&self, no: TaskNo) -> Watcher {
         self.engine.feed.watch(self.engine.store.clone(), self.call.scope.clone(), no)
     }
@@ -283,6 +291,6 @@ impl Submitted {
         if let Some((_, opening)) = numbered.next() {
             fold::apply(&mut task, &opening)?;
         }
-        Ok(Self { task, seq, rest: numbered.collect(), visibility, watcher, replayed: false })
+        Ok(Self { task, seq, rest: numbered.collect(), visibility, watcher, note: None })
     }
 }

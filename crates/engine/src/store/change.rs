@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use protocol::{ContextId, TaskId, TaskState, Timestamp};
 
-use super::{ContextRow, Counter, Effects, Step};
+use super::{ContextRow, Counter, Effects, NewWebhook, Step};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
@@ -94,6 +94,8 @@ pub struct Accept {
     pub progress_size: u64,
     /// Idempotency key of its first message.
     pub key: Option<MessageKey>,
+    /// A webhook to register.
+    pub webhook: Option<Box<NewWebhook>>,
     /// Guard: what its principal may have.
     pub caps: PrincipalCaps,
 }
@@ -145,6 +147,8 @@ pub struct Advance {
     pub skill: Option<String>,
     /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
+    /// A webhook to register, if the change records a client message. It gets the events from this change on.
+    pub webhook: Option<Box<NewWebhook>>,
     /// Guard: what the task's principal may have, if the change records a client message.
     pub caps: PrincipalCaps,
 }
@@ -165,6 +169,7 @@ impl Advance {
             progress_size: 0,
             skill: None,
             key: None,
+            webhook: None,
             caps: PrincipalCaps::default(),
         }
     }

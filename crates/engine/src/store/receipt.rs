@@ -75,6 +75,8 @@ pub enum NotCommitted {
     LowOnSpace,
     /// The principal has as much as it may have, so a client's message is rejected. Never the result of another change.
     CapReached(CapReached),
+    /// The task has as many webhooks as it may have, so a message with another one is rejected.
+    TooManyWebhooks,
     /// The task would become larger than the store can hold; the reason, for the client.
     TooLarge(String),
 }
@@ -119,6 +121,7 @@ impl From<NotCommitted> for error::Error {
                 Self::Refused(protocol::Error::new(ErrorKind::Unavailable, LOW_ON_SPACE).with_retry_after(10))
             }
             NotCommitted::CapReached(reached) => Self::Refused(reached.into()),
+            NotCommitted::TooManyWebhooks => crate::operations::too_many_webhooks(),
             NotCommitted::TooLarge(reason) => Self::invalid("message", reason),
             NotCommitted::KeyUsed(used) => Self::Broken(format!("unexpected duplicate key: {used:?}")),
             NotCommitted::Conflict(met) => Self::Broken(format!("unexpected conflict: {met:?}")),

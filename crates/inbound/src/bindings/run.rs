@@ -161,7 +161,7 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 fn respond(mut exchange: Exchange, answer: CallResponse) -> Response {
     let memory = Arc::clone(&exchange.memory);
     let response = match answer {
-        CallResponse::Replayed(answer) => return respond::replayed(respond(exchange, *answer)),
+        CallResponse::Noted(note, answer) => return respond::with_note(&note, respond(exchange, *answer)),
         CallResponse::Stream(stream) => return events::respond(exchange, stream),
         CallResponse::Reply(Reply::SentTask(task)) => {
             let response = result::of_task(&task, memory);

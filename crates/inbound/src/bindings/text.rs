@@ -116,7 +116,7 @@ fn answer_with(form: ResultForm, answer: CallResponse, memory: Arc<Reservation>)
         CallResponse::Reply(_) | CallResponse::Stream(_) => {
             respond_with(form, &Shown { text: String::new(), context: None, task: None }, memory)
         }
-        CallResponse::Replayed(answer) => respond::replayed(answer_with(form, *answer, memory)),
+        CallResponse::Noted(note, answer) => respond::with_note(&note, answer_with(form, *answer, memory)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The body of a push notification: in the form of the generation in which its webhook was registered.
 
-use crate::{Reply, Task, json::write::Writer};
+use crate::{ConfigId, Reply, Task, TaskId, json::write::Writer};
 
 use super::{Dialect, Style};
 
@@ -23,6 +23,23 @@ impl Dialect {
         match self {
             Self::Draft | Self::V03 | Self::V03Proto => false,
             Self::V1 => true,
+        }
+    }
+
+    /// Whether receivers may be asked to confirm their URL: only the draft describes how.
+    pub fn confirms_webhooks(self) -> bool {
+        match self {
+            Self::Draft => true,
+            Self::V03 | Self::V03Proto | Self::V1 => false,
+        }
+    }
+
+    /// The id of a webhook that is registered without one; `None` if the server makes a new one. In the draft a task has
+    /// one webhook, which registering again replaces.
+    pub fn default_webhook_id(self, task: &TaskId) -> Option<ConfigId> {
+        match self {
+            Self::Draft => Some(ConfigId::from(task.as_str())),
+            Self::V03 | Self::V03Proto | Self::V1 => None,
         }
     }
 

@@ -6,6 +6,7 @@
 use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
+    push::{MAX_WEBHOOKS, PushEvents},
     store::{
         Accept, Advance, CapReached, Change, Committed, Conflict, Counter, Demand, Effects, JournalChange,
         KeyUsed, MessageKey, NewContext, NotCommitted, Step, Visibility, WorkState,
@@ -22,7 +23,7 @@ use super::{
     row_limits, rows,
     scopes::Scopes,
     usage::{Sources, Usage},
-    waiting,
+    waiting, webhooks,
 };
 
 /// The writer's in-memory state beside the rows.
@@ -37,6 +38,8 @@ pub(super) struct WriterCache {
     pub(super) low_space: LowSpace,
     /// Tasks whose log has become long enough to be folded, as of this commit.
     pub(super) grown: Vec<TaskNo>,
+    /// Whether this commit makes a webhook due.
+    pub(super) webhooks_due: bool,
 }
 
 /// The writer's connection during one transaction. The statements that nearly every change needs are prepared once
@@ -203,6 +206,12 @@ fn accept_task(
     if accept.state.is_interrupted() {
         waiting::add(connection, accept.no.0)?;
     }
+    if let Some(webhook) = &accept.webhook {
+        let events = PushEvents::among(accept.log.entries().iter().map(|entry| entry.kind()), None);
+        let due = events.intersects(webhook.events).then_some(accept.status_at.as_millis());
+        webhooks::insert(connection, accept.no, webhook, 0, due)?;
+        cache.webhooks_due |= due.is_some();
+    }
     cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
     match accept.visibility {
         Visibility::Visible => {
@@ -267,6 +276,11 @@ fn advance_task(
             return Ok(Err(NotCommitted::CapReached(reached)));
         }
     }
+    if let Some(webhook) = &advance.webhook
+        && !webhooks::has_room(connection, advance.no, &webhook.id, MAX_WEBHOOKS)?
+    {
+        return Ok(Err(NotCommitted::TooManyWebhooks));
+    }
     let effects = advance.effects();
     let appends_only = advance.status.is_none() && advance.visibility.is_none() && !advance.progress;
     let updated = match advance.step {
@@ -287,11 +301,35 @@ fn advance_task(
             .prepare_cached("INSERT INTO turn_keys (n, key, hash, seq) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![advance.no.0, key.key, key.hash, seq])?;
     }
+    if updated.webhooks > 0 || advance.webhook.is_some() {
+        notify_webhooks(connection, cache, advance, &updated, effects.turn_step > 0)?;
+    }
     if !advance.log.is_empty() && docs::should_fold(updated.settled, updated.tail, updated.size) {
         cache.grown.push(advance.no);
     }
     let size = counted(updated.size, updated.progress_size);
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
+}
+
+/// Makes the webhooks due that want what a change appends, and registers the one that comes with it.
+fn notify_webhooks(
+    connection: &Connection,
+    cache: &mut WriterCache,
+    advance: &Advance,
+    updated: &Updated,
+    reopens: bool,
+) -> rusqlite::Result<()> {
+    let last_before = updated.last_seq - number(advance.log.len());
+    if reopens {
+        webhooks::end_turn(connection, advance.no, last_before)?;
+    }
+    if let Some(webhook) = &advance.webhook {
+        webhooks::insert(connection, advance.no, webhook, last_before, None)?;
+    }
+    if !advance.log.is_empty() {
+        cache.webhooks_due |= webhooks::make_due(connection, advance.no, &advance.log, updated.state_before)?;
+    }
+    Ok(())
 }
 
 /// The cap of the task's owner that a message would exceed.
@@ -325,7 +363,7 @@ macro_rules! guarded_update {
             " WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
                AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state, progress_size, scope"
+             RETURNING last_seq, fence, attempt, size, tail, state, progress_size, scope, webhooks"
         )
     };
 }
@@ -384,6 +422,9 @@ struct Updated {
     settled: bool,
     progress_size: i64,
     scope: i64,
+    webhooks: i64,
+    /// `None` if the update leaves the state as it is.
+    state_before: Option<TaskState>,
 }
 
 impl Updated {
@@ -398,6 +439,8 @@ impl Updated {
             settled: state.is_some_and(TaskState::is_settled),
             progress_size: row.get(6)?,
             scope: row.get(7)?,
+            webhooks: row.get(8)?,
+            state_before: None,
         })
     }
 }
@@ -457,10 +500,9 @@ fn update_row(
         ]
     );
     let statement = prepared(&mut transaction.update_task, connection, UPDATE_TASK)?;
-    let updated = statement.query_row(row, Updated::read).optional()?;
-    if updated.is_some()
-        && let Some(was) = before
-    {
+    let mut updated = statement.query_row(row, Updated::read).optional()?;
+    if let (Some(updated), Some(was)) = (&mut updated, before) {
+        updated.state_before = Some(was.state);
         update_counts(cache, &was, advance);
         match state.unwrap_or(was.state) {
             state if state.is_interrupted() => waiting::add(connection, advance.no.0)?,

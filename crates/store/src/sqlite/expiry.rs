@@ -68,7 +68,7 @@ impl Search<'_> {
         self.more = scopes.len() == MAX_VISITS;
         for scope in scopes {
             let known = self.finished.len();
-            let found = oldest_finished(self.tx, scope.id, before, max - known)?;
+            let found = oldest_finished(self.tx, scope.id, before, self.kept_since(), max - known)?;
             self.finished.extend(found);
             let found = oldest_hidden(self.tx, scope.id, before, max - self.finished.len())?;
             self.finished.extend(found);
@@ -98,7 +98,7 @@ impl Search<'_> {
                 self.more = false;
                 break;
             }
-            self.finished.extend(oldest_finished(self.tx, scope.id, i64::MAX, surplus)?);
+            self.finished.extend(oldest_finished(self.tx, scope.id, i64::MAX, self.kept_since(), surplus)?);
             self.finished.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
             self.finished.truncate(surplus);
             self.correct(scope)?;
@@ -111,6 +111,11 @@ impl Search<'_> {
             false => {}
         }
         Ok(())
+    }
+
+    /// Notifications that became due after this time keep their tasks.
+    fn kept_since(&self) -> i64 {
+        self.expiry.now.as_millis().saturating_sub(KEPT_FOR_DELIVERIES)
     }
 
     /// Scopes of the agent with a bound on one side of a time, in the order of their bounds.
@@ -126,7 +131,8 @@ impl Search<'_> {
 
     /// Sets the bound of a scope to its oldest finished task. A task that is open now will end later than now.
     fn correct(&mut self, scope: ScopeRow) -> rusqlite::Result<()> {
-        let oldest = oldest_finished(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
+        // The bound covers tasks that are kept for their deliveries too.
+        let oldest = oldest_finished(self.tx, scope.id, i64::MAX, i64::MAX, 1)?.first().map(|(at, _)| *at);
         let hidden = oldest_hidden(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
         let now = self.expiry.now.as_millis();
         let bound = [oldest, hidden].into_iter().flatten().fold(now, i64::min);
@@ -169,21 +175,29 @@ pub(super) const NEXT_AGENT: &str = "SELECT tenant, agent FROM scopes INDEXED BY
 pub(super) const NEXT_TENANT: &str = "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended
      WHERE tenant > ?1 ORDER BY tenant, agent LIMIT 1";
 
-/// The oldest finished tasks of a scope that ended before a time, each with its end time.
+/// How long a notification that is to be delivered keeps its task.
+const KEPT_FOR_DELIVERIES: i64 = 24 * 60 * 60 * 1_000;
+
+/// The oldest finished tasks of a scope that ended before a time, each with its end time. Tasks with notifications that
+/// became due after `kept_since` are left out.
 fn oldest_finished(
     tx: &Connection,
     scope: i64,
     before: i64,
+    kept_since: i64,
     max: usize,
 ) -> rusqlite::Result<Vec<(i64, FinishedTask)>> {
     let mut statement = tx.prepare_cached(OLDEST_FINISHED)?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    let params = named_params! { ":scope": scope, ":before": before, ":max": max };
+    let params =
+        named_params! { ":scope": scope, ":before": before, ":kept_since": kept_since, ":max": max };
     statement.query_map(params, ended_task)?.collect()
 }
 
 pub(super) const OLDEST_FINISHED: &str = "SELECT status_at, n, last_seq FROM tasks INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
+       AND NOT (webhooks > 0 AND EXISTS (SELECT 1 FROM webhooks AS pending WHERE pending.n = tasks.n
+                                         AND pending.due_since > :kept_since))
      ORDER BY status_at, n LIMIT :max";
 
 /// The oldest tasks of a scope that lists do not include because the reply was a bare message.

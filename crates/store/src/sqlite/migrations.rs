@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
@@ -15,6 +15,7 @@ const STEPS: [&str; 8] = [
     include_str!("migrations/0006_api_keys.sql"),
     include_str!("migrations/0007_stored_bytes.sql"),
     include_str!("migrations/0008_agent_switches.sql"),
+    include_str!("migrations/0009_webhooks.sql"),
 ];
 
 /// The schema version after all migrations.

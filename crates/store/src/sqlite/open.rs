@@ -7,7 +7,7 @@ use std::{
 
 use engine::{Clock, Feed, ids::Ids, metrics::StoreMetrics};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, config::DbConfig, params};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::{
     Sqlite, agent_switches,
@@ -23,7 +23,7 @@ use super::{
     scopes::{ScopeCache, Scopes},
     store_files::{StoreFiles, StorePath},
     usage::Usage,
-    writer::{Watched, Writer},
+    writer::{Published, Watched, Writer},
 };
 use crate::process::Process;
 
@@ -187,6 +187,7 @@ impl Sqlite {
             usage: Usage::default(),
             low_space: free_space.low(),
             grown: Vec::new(),
+            webhooks_due: false,
         };
         let (found, damage) = watch::channel(None);
         let checked = (!boot.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
@@ -195,8 +196,10 @@ impl Sqlite {
         let files =
             StoreFiles::of(&store_path, lock.database()).map_err(|error| damaged(error.to_string()))?;
         let watched = Watched { files, free_space };
+        let deliveries = Arc::new(Notify::new());
+        let published = Published { feed, deliveries: Arc::clone(&deliveries) };
         let writer =
-            Writer::start(connection, cache, feed, checkpoints, folding, watched, Arc::clone(&metrics));
+            Writer::start(connection, cache, published, checkpoints, folding, watched, Arc::clone(&metrics));
         Ok(Self {
             readers: Arc::new(readers),
             writer,
@@ -205,6 +208,7 @@ impl Sqlite {
             ids,
             seal_key: boot.seal_key,
             agent_switches,
+            deliveries,
             metrics,
             path: store_path,
             damage,

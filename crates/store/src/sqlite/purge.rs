@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use super::{
     changes::{CountedTask, WriterCache, counted_task, number},
     readers::{Failure, ReaderPool},
-    rows,
+    rows, webhooks,
     writer::PurgeQueue,
 };
 
@@ -137,10 +137,13 @@ fn hide(
     let hidden = connection
         .prepare_cached(
             "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, progress_size = 0, doc = 0, tail = 0,
-                 client_id = NULL
+                 client_id = NULL, webhooks = 0
              WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
         )?
         .execute(params![task.no.0, number(task.last_seq), now])?;
+    if hidden > 0 {
+        webhooks::delete_all(connection, task.no)?;
+    }
     if let (1, Some(CountedTask { scope, state, visibility, size })) = (hidden, before) {
         if visibility == Visibility::Visible {
             cache.counts.remove(scope, state);

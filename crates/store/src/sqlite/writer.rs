@@ -21,19 +21,20 @@ use engine::{
     ids::{Ids, TaskNo},
     metrics::StoreMetrics,
     store::{
-        Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender,
-        RetentionMark, StoreError,
+        Change, Committed, DeliveryOutcome, DeliveryResult, KeyUsed, MessageKey, NewWebhook, NotCommitted, ReadFuture,
+        Receipt, ReceiptSender, Registered, RetentionMark, StoreError, WebhookNo,
     },
 };
 use futures_util::FutureExt as _;
-use protocol::Timestamp;
+use protocol::{ConfigId, Timestamp};
 use rusqlite::Connection;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use super::{
     agent_switches, api_keys,
     changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
+    dead_letters,
     docs::{self, Doc, Docs},
     expiry::{self, RaisedScope},
     free_pages::FreePages,
@@ -43,6 +44,7 @@ use super::{
     queue::{self, JobQueue, JobSender},
     readers,
     store_files::{LostFile, StoreFiles},
+    webhooks,
 };
 
 /// Size of a job that writes little, for the queue.
@@ -81,17 +83,63 @@ enum Job {
     RevokeApiKey(String, Timestamp, oneshot::Sender<bool>),
     /// An operator's decision about an agent.
     SetAgentSwitch(Box<AgentSwitch>, oneshot::Sender<bool>),
+    /// A webhook, and how many others its task may have.
+    RegisterWebhook(TaskNo, Box<NewWebhook>, usize, oneshot::Sender<Registered>),
+    UpdateWebhook(WebhookUpdate, oneshot::Sender<bool>),
+    /// Dead letters that are older than this are deleted, at most this many.
+    ExpireDeadLetters(Timestamp, usize, oneshot::Sender<usize>),
     /// A doc; the sender is dropped when it is written, so that at most one is queued.
     Doc(Doc, mpsc::Sender<()>),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
     Close,
 }
 
+/// A change of webhooks or of what is to be delivered to them.
+pub(super) enum WebhookUpdate {
+    Delete(TaskNo, ConfigId),
+    Record(Ids, Box<DeliveryResult>),
+    /// A host whose pending deliveries are due now.
+    Release(String, Timestamp),
+    Retry(WebhookNo, Timestamp),
+    DeleteLetter(i64),
+}
+
+impl WebhookUpdate {
+    /// Approximate number of bytes it writes.
+    fn size(&self) -> usize {
+        match self {
+            Self::Record(_, result) => match &result.outcome {
+                DeliveryOutcome::Dead { letter, .. } => letter.body.len() + SMALL_JOB_BYTES,
+                _ => SMALL_JOB_BYTES,
+            },
+            _ => SMALL_JOB_BYTES,
+        }
+    }
+
+    /// Applies it. Returns whether it changed something, and whether a webhook may be due.
+    fn apply(&self, connection: &Connection) -> rusqlite::Result<(bool, bool)> {
+        match self {
+            Self::Delete(task, id) => Ok((webhooks::delete(connection, *task, id)?, false)),
+            Self::Record(ids, result) => webhooks::record(connection, ids, result),
+            Self::Release(host, now) => webhooks::release(connection, host, *now).map(|any| (any, any)),
+            Self::Retry(webhook, now) => webhooks::retry(connection, *webhook, *now).map(|any| (any, any)),
+            Self::DeleteLetter(no) => Ok((dead_letters::delete(connection, *no)?, false)),
+        }
+    }
+}
+
+/// Who is told about commits.
+pub(super) struct Published {
+    pub(super) feed: Feed,
+    /// Notified when a webhook becomes due.
+    pub(super) deliveries: Arc<Notify>,
+}
+
 impl Writer {
     pub(super) fn start(
         connection: Connection,
         cache: WriterCache,
-        feed: Feed,
+        published: Published,
         checkpoints: Connection,
         folding: (Connection, Ids),
         watched: Watched,
@@ -109,7 +157,7 @@ impl Writer {
             sent
         });
         let free_pages = FreePages::new();
-        let state = WriterState { cache, feed, checkpointer, docs, free_pages, watched, metrics, connection };
+        let state = WriterState { cache, published, checkpointer, docs, free_pages, watched, metrics, connection };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug here must stop the server as an I/O error does, not leave callers waiting forever.
@@ -171,6 +219,30 @@ impl Writer {
         let (reply, set) = oneshot::channel();
         self.send(Job::SetAgentSwitch(Box::new(switch), reply));
         await_reply(set)
+    }
+
+    pub(super) fn register_webhook(
+        &self,
+        task: TaskNo,
+        webhook: NewWebhook,
+        max: usize,
+    ) -> ReadFuture<Registered> {
+        let (reply, registered) = oneshot::channel();
+        self.send(Job::RegisterWebhook(task, Box::new(webhook), max, reply));
+        await_reply(registered)
+    }
+
+    pub(super) fn update_webhook(&self, update: WebhookUpdate) -> ReadFuture<bool> {
+        let (reply, changed) = oneshot::channel();
+        let bytes = update.size();
+        self.jobs.send(Job::UpdateWebhook(update, reply), bytes);
+        await_reply(changed)
+    }
+
+    pub(super) fn expire_dead_letters(&self, died_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        let (reply, deleted) = oneshot::channel();
+        self.send(Job::ExpireDeadLetters(died_before, max, reply));
+        await_reply(deleted)
     }
 
     /// A function for a reader that has found scopes without expired tasks.
@@ -259,7 +331,7 @@ pub(super) struct Watched {
 /// Everything the writer thread owns.
 struct WriterState {
     cache: WriterCache,
-    feed: Feed,
+    published: Published,
     checkpointer: Checkpointer,
     docs: Docs,
     free_pages: FreePages,
@@ -305,6 +377,7 @@ struct Replies {
     counted: Vec<(oneshot::Sender<usize>, usize)>,
     purges: Vec<(oneshot::Sender<Purge>, Purge)>,
     done: Vec<(oneshot::Sender<bool>, bool)>,
+    registered: Vec<(oneshot::Sender<Registered>, Registered)>,
 }
 
 impl Replies {
@@ -323,6 +396,9 @@ impl Replies {
         }
         for (reply, done) in self.done {
             let _ = reply.send(done);
+        }
+        for (reply, registered) in self.registered {
+            let _ = reply.send(registered);
         }
     }
 }
@@ -385,6 +461,21 @@ impl WriterState {
                 Job::SetAgentSwitch(switch, reply) => {
                     replies.done.push((reply, agent_switches::set(&self.connection, &switch)?));
                 }
+                Job::RegisterWebhook(task, webhook, max, reply) => {
+                    let registered = webhooks::register(&self.connection, task, &webhook, max)?;
+                    self.cache.webhooks_due |= registered == Registered::Stored;
+                    replies.registered.push((reply, registered));
+                }
+                Job::UpdateWebhook(update, reply) => {
+                    bytes += update.size();
+                    let (changed, due) = update.apply(&self.connection)?;
+                    self.cache.webhooks_due |= due;
+                    replies.done.push((reply, changed));
+                }
+                Job::ExpireDeadLetters(before, max, reply) => {
+                    let deleted = dead_letters::expire(&self.connection, before, max)?;
+                    replies.counted.push((reply, deleted));
+                }
                 Job::Doc(doc, _written) => {
                     docs::keep(&self.connection, &doc)?;
                     bytes += doc.size();
@@ -413,6 +504,9 @@ impl WriterState {
         }
         self.publish(applied);
         replies.send();
+        if std::mem::take(&mut self.cache.webhooks_due) {
+            self.published.deliveries.notify_one();
+        }
         for task in self.cache.grown.drain(..) {
             self.docs.grown(task);
         }
@@ -469,7 +563,7 @@ impl WriterState {
                     Change::Advance(advance) => (advance.no, &advance.log),
                 };
                 if !log.is_empty() {
-                    self.feed.publish(task, committed.last_seq, log.entries());
+                    self.published.feed.publish(task, committed.last_seq, log.entries());
                 }
             }
             receipts.fill(result);

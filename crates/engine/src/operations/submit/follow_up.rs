@@ -100,6 +100,7 @@ async fn start_turn(
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, call, key, .. } = ctx;
     let skill = ctx.skill.map(str::to_owned);
+    let (webhook, note) = ctx.webhook(row.no, &names.task)?;
     let (no, first) = (row.no, row.context.first);
     let waiting = TurnPrecondition { when, fence: row.fence };
     let Some(work) = engine.store.work(no).await? else { return Ok(None) };
@@ -151,12 +152,13 @@ async fn start_turn(
             progress_size: commit.progress_size,
             skill,
             key,
+            webhook,
             caps: call.caps,
             ..Advance::new(no, step)
         }))
     };
     match begin(ctx, turn, task, opening, resume).await? {
-        StartResult::Recorded(submitted) => Ok(Some(*submitted)),
+        StartResult::Recorded(submitted) => Ok(Some(Submitted { note, ..*submitted })),
         StartResult::Duplicate(used) => replay(ctx, used).await.map(Some),
         StartResult::Conflict(_) => Ok(None),
         StartResult::Full => replay_or_refuse(ctx, row, queue_full()).await.map(Some),
@@ -172,6 +174,7 @@ async fn queue_message(
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, key, .. } = ctx;
     let no = row.no;
+    let (webhook, note) = ctx.webhook(no, &names.task)?;
     let watcher = ctx.watch(no);
     let log = Log::pack([opening]);
     let change = Change::Advance(Box::new(Advance {
@@ -179,6 +182,7 @@ async fn queue_message(
         log: log.clone(),
         skill: ctx.skill.map(str::to_owned),
         key,
+        webhook,
         caps: ctx.call.caps,
         ..Advance::new(no, Step::QueueMessage)
     }));
@@ -187,7 +191,8 @@ async fn queue_message(
             // The run may have committed more since the row was read. The message is recorded, so an overloaded store is
             // waited for: an error would make the client send it again.
             let (task, _) = ctx.fold(row, &mut ctx.log(row, committed.last_seq - 1).waiting()).await?;
-            Submitted::new(task, Visibility::Visible, &log, committed, Some(watcher)).map(Some)
+            let submitted = Submitted::new(task, Visibility::Visible, &log, committed, Some(watcher))?;
+            Ok(Some(Submitted { note, ..submitted }))
         }
         Err(NotCommitted::KeyUsed(used)) => replay(ctx, used).await.map(Some),
         Err(NotCommitted::Conflict(met)) if met.unanswered >= MAX_UNANSWERED => {

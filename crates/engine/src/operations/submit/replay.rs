@@ -4,6 +4,7 @@ use protocol::ErrorKind;
 
 use super::{SendContext, Submitted, WaitMode};
 use crate::{
+    engine::ResponseNote,
     error::{Error, Result},
     store::{KeyUsed, Visibility},
     task::PublicIds,
@@ -35,5 +36,5 @@ pub(super) async fn replay(ctx: SendContext<'_>, used: KeyUsed) -> Result<Submit
     let (task, _) = ctx.fold(&row, &mut log).await?;
     let rest = if waits { log.into_beyond() } else { Vec::new() };
     watcher.seek(rest.last().map_or(seq, |(last, _)| *last), row.last_seq);
-    Ok(Submitted { task, seq, rest, visibility, watcher: Some(watcher), replayed: true })
+    Ok(Submitted { task, seq, rest, visibility, watcher: Some(watcher), note: Some(ResponseNote::Replayed) })
 }

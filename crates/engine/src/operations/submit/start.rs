@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use protocol::{ContextId, ErrorKind, Message};
 
 use super::{
-    SendContext,
+    SendContext, Submitted,
     turn::{StartResult, TurnCommit, begin, message_of},
 };
 use crate::{
@@ -35,6 +35,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     if let Some(id) = &client_id {
         names.task = id.clone();
     }
+    let (webhook, note) = ctx.webhook(no, &names.task)?;
     let now = engine.clock.now();
     let origin_metadata = call.origin.task_metadata();
     let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
@@ -85,6 +86,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             deadline,
             progress_size: commit.progress_size,
             key,
+            webhook,
             caps: call.caps,
         }))
     };
@@ -93,6 +95,9 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             // A duplicate needs no slot.
             let used = duplicate_of(ctx).await?;
             Ok(used.map_or(StartResult::Full, StartResult::Duplicate))
+        }
+        StartResult::Recorded(submitted) => {
+            Ok(StartResult::Recorded(Box::new(Submitted { note, ..*submitted })))
         }
         started => Ok(started),
     }

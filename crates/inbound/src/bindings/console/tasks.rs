@@ -72,7 +72,7 @@ async fn call(exchange: &Exchange, task: &ListedTask, operation: Operation) -> R
     let answer = exchange.server.engine.call(call, operation).await;
     match answer.map_err(|error| to_caller_error(error, exchange.request_id))? {
         CallResponse::Reply(Reply::Task(task)) => Ok(task),
-        CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Replayed(_) => {
+        CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Noted(..) => {
             let broken = engine::Error::Broken("the reply to an operator is not a task".into());
             Err(to_caller_error(broken, exchange.request_id))
         }

@@ -163,7 +163,9 @@ fn encode(
             };
             stream::respond(stream, context)
         }
-        CallResponse::Replayed(answer) => respond::replayed(encode(exchange, writer, deadline, *answer)),
+        CallResponse::Noted(note, answer) => {
+            respond::with_note(&note, encode(exchange, writer, deadline, *answer))
+        }
     }
 }
 

@@ -52,13 +52,13 @@ pub(super) async fn send(
     // It identifies this message only; the answer to a question is another one.
     exchange.head.headers.remove("idempotency-key");
     let mut response = response?;
-    while let CallResponse::Replayed(replayed) = response {
+    while let CallResponse::Noted(_, replayed) = response {
         response = *replayed;
     }
     match response {
         CallResponse::Stream(stream) => follow(exchange, stream, cancellation, progress).await,
         CallResponse::Reply(Reply::SentTask(task)) => Ok(ended(&task)),
-        CallResponse::Reply(_) | CallResponse::Replayed(_) => {
+        CallResponse::Reply(_) | CallResponse::Noted(..) => {
             Err(Error::new(ErrorKind::Internal, "a send was answered with something else"))
         }
     }

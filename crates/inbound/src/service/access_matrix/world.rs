@@ -346,7 +346,7 @@ impl World {
             CallResponse::Reply(reply) => {
                 Seen::new(200, &http::HeaderMap::new(), &format!("{reply:?}").into(), None)
             }
-            CallResponse::Stream(_) | CallResponse::Replayed(_) => panic!("expected a task"),
+            CallResponse::Stream(_) | CallResponse::Noted(..) => panic!("expected a task"),
         }
     }
 }

@@ -1,0 +1,43 @@
+//! Push notifications: webhooks of tasks, and their reliable delivery.
+//!
+//! The outbox is a cursor over the log of each task, kept with the webhook ([`crate::store::Webhook`]): the commit that
+//! appends an event makes the task's webhooks due, [`worker`] delivers what is due, and each result is committed before
+//! the next attempt. So a notification is delivered at least once, in the order of the log for each webhook, or becomes
+//! a dead letter. Nothing here delays a task or a stream. The network is behind [`PushSender`].
+
+mod deliveries;
+mod delivery;
+mod events;
+mod hosts;
+mod policy;
+mod records;
+mod sender;
+mod worker;
+
+use std::sync::Arc;
+
+pub(crate) use self::{
+    delivery::Deliverer,
+    records::{Records, host_key, masked, random_key},
+    worker::Worker,
+};
+pub use self::{
+    deliveries::{Deliveries, DeliveryId, ListedDelivery, ListedState},
+    events::PushEvents,
+    policy::PushPolicy,
+    records::Resent,
+    sender::{PushRequest, PushSender, SendResult},
+};
+
+/// What an engine needs to deliver notifications.
+pub struct PushSetup {
+    /// The network.
+    pub sender: Arc<dyn PushSender>,
+    /// The key that seals URLs and secrets in the store.
+    pub seal_key: [u8; 32],
+    /// When deliveries are attempted.
+    pub policy: PushPolicy,
+}
+
+/// Maximum number of webhooks of a task.
+pub const MAX_WEBHOOKS: usize = 10;

@@ -1,0 +1,192 @@
+//! How many requests each receiving host gets at a time, and when it gets none (circuit breaker; pure).
+//!
+//! After [`FAILURES_TO_OPEN`] failures in a row a host is left alone, except for one probe in each interval. The first
+//! success closes the breaker; the number of concurrent requests then starts at one and doubles with each success.
+//! Kept in memory: after a restart every host gets requests again.
+
+use std::{collections::HashMap, time::Duration};
+
+/// Failures in a row after which a host is left alone.
+pub(super) const FAILURES_TO_OPEN: u32 = 8;
+/// Maximum number of concurrent requests to a host.
+pub(super) const MAX_PER_HOST: usize = 16;
+/// Hosts beyond this number are forgotten when they have no requests and no failures.
+const MAX_IDLE: usize = 1_024;
+
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    hosts: HashMap<String, Host>,
+}
+
+#[derive(Debug)]
+struct Host {
+    in_flight: usize,
+    limit: usize,
+    failures: u32,
+    /// When the next probe may be sent, as elapsed time; set while the breaker is open.
+    probe_at: Option<Duration>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self { in_flight: 0, limit: MAX_PER_HOST, failures: 0, probe_at: None }
+    }
+}
+
+impl Host {
+    fn accepts(&self, now: Duration) -> bool {
+        match self.probe_at {
+            Some(at) => self.in_flight == 0 && now >= at,
+            None => self.in_flight < self.limit,
+        }
+    }
+
+    fn is_forgettable(&self) -> bool {
+        self.in_flight == 0 && self.failures == 0 && self.limit == MAX_PER_HOST
+    }
+}
+
+/// What the end of a request changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HostChange {
+    None,
+    /// The host gets no more requests than probes.
+    Opened,
+    /// The host gets requests again: its backlog can be delivered.
+    Closed,
+}
+
+impl Hosts {
+    /// Begins a request, unless the host gets none at the moment.
+    pub(super) fn begin(&mut self, name: &str, now: Duration) -> bool {
+        if !self.hosts.contains_key(name) {
+            if self.hosts.len() >= MAX_IDLE {
+                self.hosts.retain(|_, host| !host.is_forgettable());
+            }
+            self.hosts.insert(name.to_owned(), Host::default());
+        }
+        let Some(host) = self.hosts.get_mut(name) else { return false };
+        let accepted = host.accepts(now);
+        host.in_flight += usize::from(accepted);
+        accepted
+    }
+
+    /// Ends a request that was not sent.
+    pub(super) fn abandon(&mut self, name: &str) {
+        if let Some(host) = self.hosts.get_mut(name) {
+            host.in_flight = host.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// Ends a request. `responded` is whether the host is working, whatever it thinks of the notification.
+    pub(super) fn end(
+        &mut self,
+        name: &str,
+        responded: bool,
+        now: Duration,
+        probe_interval: Duration,
+    ) -> HostChange {
+        let Some(host) = self.hosts.get_mut(name) else { return HostChange::None };
+        host.in_flight = host.in_flight.saturating_sub(1);
+        if responded {
+            host.failures = 0;
+            if host.probe_at.take().is_some() {
+                host.limit = 1;
+                return HostChange::Closed;
+            }
+            host.limit = (host.limit * 2).min(MAX_PER_HOST);
+            return HostChange::None;
+        }
+        host.failures = host.failures.saturating_add(1);
+        if host.failures < FAILURES_TO_OPEN {
+            return HostChange::None;
+        }
+        let was_open = host.probe_at.replace(now + probe_interval).is_some();
+        if was_open { HostChange::None } else { HostChange::Opened }
+    }
+
+    /// Hosts that get no request at the moment.
+    pub(super) fn refusing(&self, now: Duration) -> Vec<String> {
+        self.hosts.iter().filter(|(_, host)| !host.accepts(now)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Hosts that may be probed now.
+    pub(super) fn to_probe(&self, now: Duration) -> Vec<String> {
+        let is_due = |host: &Host| host.probe_at.is_some() && host.accepts(now);
+        self.hosts.iter().filter(|(_, host)| is_due(host)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// When the next probe may be sent.
+    pub(super) fn next_probe(&self) -> Option<Duration> {
+        self.hosts.values().filter(|host| host.in_flight == 0).filter_map(|host| host.probe_at).min()
+    }
+
+    /// Forgets a host that has nothing left to be sent.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.hosts.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(60);
+
+    fn fail(hosts: &mut Hosts, now: u64) -> HostChange {
+        assert!(hosts.begin("h", Duration::from_secs(now)));
+        hosts.end("h", false, Duration::from_secs(now), INTERVAL)
+    }
+
+    #[test]
+    fn eight_failures_open_the_breaker_and_one_success_closes_it() {
+        let mut hosts = Hosts::default();
+        for _ in 1..FAILURES_TO_OPEN {
+            assert_eq!(fail(&mut hosts, 0), HostChange::None);
+        }
+        assert_eq!(fail(&mut hosts, 0), HostChange::Opened);
+        let (early, late) = (Duration::from_secs(59), Duration::from_secs(60));
+        assert!(!hosts.begin("h", early) && hosts.to_probe(early).is_empty());
+        assert_eq!(hosts.refusing(early), ["h"]);
+        assert_eq!(hosts.next_probe(), Some(late));
+        assert_eq!(hosts.to_probe(late), ["h"]);
+        assert!(hosts.begin("h", late) && !hosts.begin("h", late), "one probe at a time");
+        assert_eq!(hosts.end("h", true, late, INTERVAL), HostChange::Closed);
+        assert!(hosts.begin("h", late) && !hosts.begin("h", late), "begins with one at a time");
+        hosts.end("h", true, late, INTERVAL);
+        assert!(hosts.begin("h", late) && hosts.begin("h", late), "then two");
+    }
+
+    #[test]
+    fn a_success_in_between_starts_the_count_again() {
+        let mut hosts = Hosts::default();
+        for _ in 1..FAILURES_TO_OPEN {
+            fail(&mut hosts, 0);
+        }
+        assert!(hosts.begin("h", Duration::ZERO));
+        hosts.end("h", true, Duration::ZERO, INTERVAL);
+        assert_eq!(fail(&mut hosts, 0), HostChange::None);
+    }
+
+    #[test]
+    fn a_failed_probe_waits_for_the_next_interval() {
+        let mut hosts = Hosts::default();
+        for _ in 0..FAILURES_TO_OPEN {
+            fail(&mut hosts, 0);
+        }
+        assert_eq!(fail(&mut hosts, 60), HostChange::None);
+        assert!(!hosts.begin("h", Duration::from_secs(119)));
+        assert!(hosts.begin("h", Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn requests_to_one_host_are_limited() {
+        let mut hosts = Hosts::default();
+        for _ in 0..MAX_PER_HOST {
+            assert!(hosts.begin("h", Duration::ZERO));
+        }
+        assert!(!hosts.begin("h", Duration::ZERO) && hosts.begin("other", Duration::ZERO));
+        hosts.abandon("h");
+        assert!(hosts.begin("h", Duration::ZERO));
+    }
+}

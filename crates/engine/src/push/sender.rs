@@ -1,0 +1,72 @@
+//! What the engine needs of the network to deliver notifications. `outbound` implements it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use protocol::{
+    Dialect, Timestamp,
+    model::{PushAuth, Secret},
+};
+
+/// Sends notifications to webhooks.
+pub trait PushSender: Send + Sync + 'static {
+    /// Checks a URL when it is registered: its syntax, and its host if that is an address. The error is for the client.
+    ///
+    /// # Errors
+    ///
+    /// Why no notification may be sent to this URL.
+    fn check_url(&self, url: &str) -> Result<(), String>;
+
+    /// Whether a client's token can be the key that signs its notifications.
+    fn is_signing_key(&self, token: &Secret) -> bool;
+
+    /// Sends one notification and waits for the response, up to the timeout of the request.
+    fn send(&self, request: PushRequest) -> BoxFuture<'static, SendResult>;
+
+    /// Asks the receiver to confirm its URL: it has to return a random token.
+    fn challenge(&self, url: String, timeout: Duration) -> BoxFuture<'static, SendResult>;
+}
+
+/// A notification to send.
+#[derive(Clone, Debug)]
+pub struct PushRequest {
+    /// The webhook.
+    pub url: String,
+    /// The generation in which it was registered.
+    pub dialect: Dialect,
+    /// The same for every attempt.
+    pub id: String,
+    /// Current time.
+    pub now: Timestamp,
+    /// The same bytes for every attempt.
+    pub body: Bytes,
+    /// Media type of the body.
+    pub media_type: String,
+    /// The client's token, sent as it is.
+    pub token: Option<Secret>,
+    /// How the server authenticates.
+    pub authentication: Option<PushAuth>,
+    /// The text of the key that signs the notification.
+    pub signing_key: Secret,
+    /// How long the receiver may take.
+    pub timeout: Duration,
+}
+
+/// How sending ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendResult {
+    /// A status of 2xx.
+    Accepted,
+    /// Any other status.
+    Rejected {
+        /// The status.
+        status: u16,
+        /// The wait that the receiver asks for.
+        retry_after: Option<Duration>,
+    },
+    /// There was no response. The text names no address.
+    Failed(String),
+    /// The address is not allowed; nothing was sent.
+    Forbidden(String),
+}

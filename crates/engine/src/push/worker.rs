@@ -1,0 +1,268 @@
+//! The background task that delivers notifications.
+//!
+//! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host and
+//! [`MAX_IN_FLIGHT`] in all. Hosts that fail or are busy are left out of the query, so that their backlog does not delay
+//! other receivers. A stop waits shortly for attempts in flight; the others are made again after the next start.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    sync::Notify,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Deliverer,
+    delivery::{Attempt, HostState, earlier},
+    hosts::{HostChange, Hosts},
+    policy::MAX_WAIT,
+};
+use crate::store::{DueWebhooksQuery, StoreError, WebhookNo};
+
+/// Attempts in flight over all hosts.
+const MAX_IN_FLIGHT: usize = 256;
+/// Due webhooks read at a time: more than are in flight, which are due too.
+const BATCH: usize = 4 * MAX_IN_FLIGHT;
+/// Due webhooks kept in memory.
+const MAX_READY: usize = 8 * BATCH;
+/// How long a stop waits for attempts in flight.
+const STOP_WAIT: Duration = Duration::from_secs(2);
+/// How long the worker waits at most until it looks again.
+const MAX_SLEEP: Duration = Duration::from_secs(30);
+/// How long it waits after the store could not be read or written.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// A query that took long is not repeated before this many times its duration have passed.
+const QUERY_PAUSE: u32 = 4;
+/// How many dead letters are deleted at a time, and how often.
+const DEAD_LETTER_BATCH: usize = 64;
+const DEAD_LETTER_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(crate) struct Worker {
+    deliverer: Arc<Deliverer>,
+    signal: Arc<Notify>,
+    hosts: Hosts,
+    /// Due webhooks by host.
+    ready: HashMap<String, VecDeque<WebhookNo>>,
+    /// Those in `ready` and those in flight.
+    known: HashSet<WebhookNo>,
+    attempts: JoinSet<Done>,
+    /// There may be due webhooks that are not known.
+    more: bool,
+    /// No query before this time.
+    not_before: Instant,
+    /// When the next webhook becomes due.
+    wake_at: Instant,
+    /// When dead letters are deleted next.
+    sweep_at: Instant,
+}
+
+/// The end of an attempt.
+struct Done {
+    webhook: WebhookNo,
+    host: String,
+    result: Result<HostState, StoreError>,
+}
+
+impl Worker {
+    pub(crate) fn new(deliverer: Arc<Deliverer>) -> Self {
+        let now = Instant::now();
+        Self {
+            signal: deliverer.store.delivery_signal(),
+            deliverer,
+            hosts: Hosts::default(),
+            ready: HashMap::new(),
+            known: HashSet::new(),
+            attempts: JoinSet::new(),
+            more: true,
+            not_before: now,
+            wake_at: now,
+            sweep_at: now,
+        }
+    }
+
+    /// Runs until graceful shutdown starts.
+    pub(crate) async fn run(mut self, draining: CancellationToken) {
+        loop {
+            self.sweep_dead_letters().await;
+            if let Err(error) = self.find_work().await {
+                tracing::debug!(%error, "cannot read the webhooks that are due");
+                self.pause(RETRY_DELAY);
+            }
+            let (signal, next_wake) = (Arc::clone(&self.signal), self.next_wake());
+            tokio::select! {
+                biased;
+                () = draining.cancelled() => break,
+                Some(done) = self.attempts.join_next() => {
+                    self.finish(done.ok()).await;
+                    while let Some(done) = self.attempts.try_join_next() {
+                        self.finish(done.ok()).await;
+                    }
+                }
+                () = signal.notified() => self.more = true,
+                () = sleep_until(next_wake) => self.more = true,
+            }
+        }
+        let rest = async { while self.attempts.join_next().await.is_some() {} };
+        let _ = timeout(STOP_WAIT, rest).await;
+    }
+
+    /// Starts probes, and reads what is due if there may be something new.
+    async fn find_work(&mut self) -> Result<(), StoreError> {
+        for host in self.hosts.to_probe(self.deliverer.clock.elapsed()) {
+            match self.deliverer.store.first_pending(host.clone()).await? {
+                Some(webhook) if !self.known.contains(&webhook) => {
+                    self.known.insert(webhook);
+                    self.start(webhook, &host, Attempt::Probe);
+                }
+                // It is in the queue of this host.
+                Some(_) => self.start_ready(&host),
+                None => self.hosts.forget(&host),
+            }
+        }
+        if self.more && self.known.len() < MAX_READY && Instant::now() >= self.not_before {
+            self.read_due().await?;
+        }
+        Ok(())
+    }
+
+    async fn read_due(&mut self) -> Result<(), StoreError> {
+        let Deliverer { store, clock, policy, .. } = &*self.deliverer;
+        let (begun, now) = (Instant::now(), clock.now());
+        let query = DueWebhooksQuery {
+            now,
+            without_hosts: self.hosts.refusing(clock.elapsed()),
+            too_old: earlier(now, MAX_WAIT),
+            max_ahead: policy.max_ahead(),
+            max: BATCH,
+        };
+        let due = store.due_webhooks(query).await?;
+        let ended = Instant::now();
+        self.not_before = ended + (ended - begun) * QUERY_PAUSE;
+        let ahead = due.next.map(|next| next.as_millis().saturating_sub(now.as_millis()));
+        let ahead = ahead.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
+        self.wake_at = ended + ahead.unwrap_or(MAX_SLEEP).min(MAX_SLEEP);
+        let mut found = HashSet::new();
+        for (webhook, host) in due.webhooks {
+            if self.known.insert(webhook) {
+                self.ready.entry(host.clone()).or_default().push_back(webhook);
+                found.insert(host);
+            }
+        }
+        // If all of them are known, their ends ask again.
+        self.more = due.more && !found.is_empty();
+        for host in found {
+            self.start_ready(&host);
+        }
+        Ok(())
+    }
+
+    /// Starts as many attempts for a host as the limits allow.
+    fn start_ready(&mut self, host: &str) {
+        while self.attempts.len() < MAX_IN_FLIGHT
+            && self.ready.contains_key(host)
+            && self.hosts.begin(host, self.deliverer.clock.elapsed())
+        {
+            match self.ready.get_mut(host).and_then(VecDeque::pop_front) {
+                Some(webhook) => self.spawn(webhook, host, Attempt::Due),
+                None => {
+                    self.hosts.abandon(host);
+                    self.ready.remove(host);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, webhook: WebhookNo, host: &str, attempt: Attempt) {
+        if self.hosts.begin(host, self.deliverer.clock.elapsed()) {
+            self.spawn(webhook, host, attempt);
+        } else {
+            self.known.remove(&webhook);
+        }
+    }
+
+    fn spawn(&mut self, webhook: WebhookNo, host: &str, attempt: Attempt) {
+        let (deliverer, host) = (Arc::clone(&self.deliverer), host.to_owned());
+        self.attempts.spawn(async move {
+            let result = deliverer.attempt(webhook, attempt).await;
+            Done { webhook, host, result }
+        });
+    }
+
+    async fn finish(&mut self, done: Option<Done>) {
+        // A panic is reported by the panic hook; the attempt is made again after the next start.
+        let Some(Done { webhook, host, result }) = done else { return };
+        self.known.remove(&webhook);
+        let state = result.unwrap_or_else(|error| {
+            tracing::debug!(%error, "a push notification waits for the store");
+            self.pause(RETRY_DELAY);
+            HostState::Unknown
+        });
+        self.end_request(&host, state).await;
+        if self.attempts.len() + 1 >= MAX_IN_FLIGHT {
+            let hosts: Vec<_> = self.ready.keys().cloned().collect();
+            for host in hosts {
+                self.start_ready(&host);
+            }
+        } else {
+            self.start_ready(&host);
+        }
+        // While the host was busy, its webhooks were left out of queries.
+        self.more |= !self.ready.contains_key(&host);
+    }
+
+    async fn end_request(&mut self, host: &str, state: HostState) {
+        let Deliverer { store, clock, policy, .. } = &*self.deliverer;
+        let responded = match state {
+            HostState::Unknown => return self.hosts.abandon(host),
+            HostState::Responds => true,
+            HostState::Fails => false,
+        };
+        match self.hosts.end(host, responded, clock.elapsed(), policy.probe_interval) {
+            HostChange::None => {}
+            HostChange::Opened => {
+                tracing::warn!(host, "the webhooks of this host fail; it is tried once in each interval");
+            }
+            HostChange::Closed => {
+                tracing::info!(host, "the webhooks of this host succeed again; its backlog is delivered");
+                if let Err(error) = store.release_host(host.to_owned(), clock.now()).await {
+                    tracing::warn!(%error, "the backlog of a host stays scheduled for later");
+                }
+            }
+        }
+    }
+
+    fn pause(&mut self, time: Duration) {
+        self.not_before = self.not_before.max(Instant::now() + time);
+    }
+
+    fn next_wake(&self) -> Instant {
+        let elapsed = self.deliverer.clock.elapsed();
+        let probe = self.hosts.next_probe().map(|at| Instant::now() + at.saturating_sub(elapsed));
+        let query = (self.known.len() < MAX_READY).then_some(match self.more {
+            true => self.not_before,
+            false => self.wake_at,
+        });
+        let work = query.into_iter().chain(probe).min().map(|at| at.max(self.not_before));
+        work.map_or(self.sweep_at, |at| at.min(self.sweep_at))
+    }
+
+    /// Deletes dead letters that were kept long enough.
+    async fn sweep_dead_letters(&mut self) {
+        if Instant::now() < self.sweep_at {
+            return;
+        }
+        let before = earlier(self.deliverer.clock.now(), self.deliverer.policy.dead_letters);
+        let deleted = self.deliverer.store.expire_dead_letters(before, DEAD_LETTER_BATCH).await;
+        let pause = match deleted {
+            Ok(DEAD_LETTER_BATCH) => RETRY_DELAY,
+            Ok(_) | Err(_) => DEAD_LETTER_INTERVAL,
+        };
+        self.sweep_at = Instant::now() + pause;
+    }
+}

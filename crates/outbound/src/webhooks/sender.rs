@@ -1,0 +1,196 @@
+//! Sends notifications to webhooks, through the dialler: URLs of webhooks are chosen by peers.
+//!
+//! Redirects are not followed. The body of a response is read only to keep the connection, and means nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use engine::push::{PushRequest, PushSender, SendResult};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use protocol::{
+    Dialect,
+    model::{PushAuth, Secret},
+};
+use tokio::time::timeout;
+use url::Url;
+
+use super::{
+    signature::{ID_HEADER, SIGNATURE_HEADER, SigningKey, TIMESTAMP_HEADER, seconds},
+    token_signer::PushSigner,
+};
+use crate::dial::{DialError, Dialer, FetchLimits, UrlSource};
+
+/// How much of a response is read so that its connection can be used again.
+const MAX_RESPONSE: usize = 64 << 10;
+const READ_REST: Duration = Duration::from_secs(1);
+
+/// Where a client's token is sent: the older name, and since 1.0 also the newer one.
+const TOKEN: HeaderName = HeaderName::from_static("x-a2a-notification-token");
+const TOKEN_1_0: HeaderName = HeaderName::from_static("a2a-notification-token");
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const VERSION: HeaderName = HeaderName::from_static("a2a-version");
+
+/// The query parameter with which a receiver is asked to confirm its URL.
+const CHALLENGE: &str = "validationToken";
+
+/// Sends notifications. Cheap to clone.
+#[derive(Clone)]
+pub struct WebhookSender {
+    dialer: Dialer,
+    signer: Arc<dyn Fn() -> Option<Arc<PushSigner>> + Send + Sync>,
+}
+
+impl WebhookSender {
+    /// Sends through this dialler. `signer` gives the server's own key when a webhook asks for a token that is signed with
+    /// it.
+    pub fn new(
+        dialer: Dialer,
+        signer: impl Fn() -> Option<Arc<PushSigner>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { dialer, signer: Arc::new(signer) }
+    }
+
+    async fn post(&self, request: PushRequest) -> SendResult {
+        let headers = match self.headers(&request) {
+            Ok(headers) => headers,
+            Err(reason) => return SendResult::Failed(reason),
+        };
+        let built = Request::builder().method(Method::POST).uri(&request.url).body(Full::new(request.body));
+        let Ok(mut built) = built else {
+            return SendResult::Forbidden("it is not an absolute http or https URL".into());
+        };
+        *built.headers_mut() = headers;
+        let response = match timeout(request.timeout, self.dialer.send(built, UrlSource::Peer)).await {
+            Err(_) => return SendResult::Failed(DialError::TimedOut.to_string()),
+            Ok(Err(error)) => return failure(&error),
+            Ok(Ok(response)) => response,
+        };
+        let (head, body) = response.into_parts();
+        let _ = timeout(READ_REST, Limited::new(body, MAX_RESPONSE).collect()).await;
+        if head.status.is_success() {
+            return SendResult::Accepted;
+        }
+        SendResult::Rejected { status: head.status.as_u16(), retry_after: retry_after(&head.headers) }
+    }
+
+    fn headers(&self, request: &PushRequest) -> Result<HeaderMap, String> {
+        let key = SigningKey::from_token(request.signing_key.expose())
+            .ok_or("the key that signs its notifications cannot be read")?;
+        let mut headers = HeaderMap::new();
+        let mut set = |name: HeaderName, text: &str| match HeaderValue::from_str(text) {
+            Ok(value) => {
+                headers.insert(name, value);
+                Ok(())
+            }
+            Err(_) => Err(format!("the header {name} cannot have this value")),
+        };
+        set(header::CONTENT_TYPE, &request.media_type)?;
+        set(header::USER_AGENT, concat!("a2ad/", env!("CARGO_PKG_VERSION")))?;
+        set(HeaderName::from_static(ID_HEADER), &request.id)?;
+        set(HeaderName::from_static(TIMESTAMP_HEADER), &seconds(request.now).to_string())?;
+        let signature = key.sign(&request.id, request.now, &request.body);
+        set(HeaderName::from_static(SIGNATURE_HEADER), &signature)?;
+        if let Some(token) = &request.token {
+            set(TOKEN, token.expose())?;
+        }
+        if request.dialect == Dialect::V1 {
+            set(VERSION, Dialect::V1.label())?;
+            if let Some(token) = &request.token {
+                set(TOKEN_1_0, token.expose())?;
+            }
+        }
+        if let Some((name, value)) = self.credential(request)? {
+            set(name, value.expose())?;
+        }
+        for value in headers.values_mut() {
+            value.set_sensitive(true);
+        }
+        Ok(headers)
+    }
+
+    /// The header by which the server authenticates: that of the first scheme for which there is a credential.
+    fn credential(&self, request: &PushRequest) -> Result<Option<(HeaderName, Secret)>, String> {
+        let Some(PushAuth { schemes, credentials, .. }) = &request.authentication else { return Ok(None) };
+        for scheme in schemes {
+            if scheme.eq_ignore_ascii_case("jwt") {
+                let signer = (self.signer)().ok_or("the server's own key cannot be read")?;
+                let token = signer.sign(&request.body, request.now);
+                return Ok(Some((header::AUTHORIZATION, Secret::new(format!("Bearer {token}")))));
+            }
+            let Some(credentials) = credentials else { continue };
+            let text = credentials.expose();
+            return Ok(Some(if scheme.eq_ignore_ascii_case("apikey") {
+                (API_KEY, credentials.clone())
+            } else if scheme.eq_ignore_ascii_case("basic") && text.contains(':') {
+                // User name and password as they are; base64 has no colon.
+                (header::AUTHORIZATION, Secret::new(format!("Basic {}", STANDARD.encode(text))))
+            } else {
+                (header::AUTHORIZATION, Secret::new(format!("{scheme} {text}")))
+            }));
+        }
+        Ok(None)
+    }
+
+    async fn confirm(&self, url: String, time: Duration) -> SendResult {
+        let token = format!("{:032x}", u128::from_be_bytes(random_bytes()));
+        let Ok(mut asked) = Url::parse(&url) else {
+            return SendResult::Forbidden("it is not an absolute http or https URL".into());
+        };
+        asked.query_pairs_mut().append_pair(CHALLENGE, &token);
+        let Ok(request) = Request::get(asked.as_str()).body(Full::new(Bytes::new())) else {
+            return SendResult::Forbidden("it is not an absolute http or https URL".into());
+        };
+        let limits = FetchLimits { time, body: MAX_RESPONSE };
+        match self.dialer.fetch(request, UrlSource::Peer, limits).await {
+            Err(error) => failure(&error),
+            Ok(response) if !response.status().is_success() => SendResult::Rejected {
+                status: response.status().as_u16(),
+                retry_after: retry_after(response.headers()),
+            },
+            Ok(response) if response.body().trim_ascii() == token.as_bytes() => SendResult::Accepted,
+            Ok(_) => SendResult::Failed(format!("the receiver did not return the {CHALLENGE}")),
+        }
+    }
+}
+
+impl PushSender for WebhookSender {
+    fn check_url(&self, url: &str) -> Result<(), String> {
+        self.dialer.check_url(url).map(drop).map_err(|forbidden| forbidden.to_string())
+    }
+
+    fn is_signing_key(&self, token: &Secret) -> bool {
+        SigningKey::from_token(token.expose()).is_some()
+    }
+
+    fn send(&self, request: PushRequest) -> BoxFuture<'static, SendResult> {
+        let sender = self.clone();
+        async move { sender.post(request).await }.boxed()
+    }
+
+    fn challenge(&self, url: String, timeout: Duration) -> BoxFuture<'static, SendResult> {
+        let sender = self.clone();
+        async move { sender.confirm(url, timeout).await }.boxed()
+    }
+}
+
+fn failure(error: &DialError) -> SendResult {
+    match error {
+        DialError::Forbidden(forbidden) => SendResult::Forbidden(forbidden.to_string()),
+        other => SendResult::Failed(other.to_string()),
+    }
+}
+
+/// The wait in whole seconds; a date is not followed.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn random_bytes() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the operating system provides randomness");
+    bytes
+}

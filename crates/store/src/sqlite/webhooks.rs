@@ -1,0 +1,384 @@
+//! Webhooks of tasks and how far each was notified.
+//!
+//! The writer registers and deletes webhooks, makes them due in the commit that appends an event, and moves them on with the
+//! results of deliveries. Readers find what is due.
+
+use bytes::Bytes;
+use engine::{
+    Scope, ScopeParts,
+    ids::{Ids, Tag, TaskNo},
+    log::Log,
+    push::PushEvents,
+    store::{
+        DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery, NewWebhook,
+        NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
+    },
+};
+use protocol::{ConfigId, Dialect, TaskState, Timestamp, dialect::Style, json::write::Writer};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+
+use super::{
+    changes::number,
+    dead_letters,
+    readers::Failure,
+    rows::{select_tasks, task_row},
+};
+
+/// The columns of a webhook, in the order that [`webhook`] reads.
+macro_rules! select_webhooks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT webhooks.number, webhooks.id, webhooks.dialect, webhooks.style, webhooks.events, webhooks.host, ",
+            "webhooks.sealed, webhooks.acked_seq, webhooks.until_seq, webhooks.next_at, webhooks.due_since, ",
+            "webhooks.attempts, webhooks.error, webhooks.delivered, webhooks.disabled, webhooks.confirmed, webhooks.n ",
+            "FROM webhooks ",
+            $rest
+        )
+    };
+}
+
+fn webhook(row: &Row<'_>) -> rusqlite::Result<Webhook> {
+    let time = |column: usize| -> rusqlite::Result<Option<Timestamp>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis))
+    };
+    Ok(Webhook {
+        no: WebhookNo(row.get(0)?),
+        config: NewWebhook {
+            id: ConfigId::from(row.get::<_, String>(1)?),
+            form: form(row.get(2)?, row.get(3)?),
+            events: PushEvents::from_number(row.get(4)?),
+            host: row.get(5)?,
+            sealed: Bytes::from(row.get::<_, Vec<u8>>(6)?),
+        },
+        acked: row.get::<_, i64>(7)?.unsigned_abs(),
+        until: row.get::<_, Option<i64>>(8)?.map(i64::unsigned_abs),
+        next_at: time(9)?,
+        due_since: time(10)?,
+        attempts: row.get(11)?,
+        error: row.get(12)?,
+        delivered: row.get::<_, i64>(13)?.unsigned_abs(),
+        disabled: row.get(14)?,
+        confirmed: row.get(15)?,
+    })
+}
+
+pub(super) fn form(dialect: u8, style: u8) -> NotificationForm {
+    let style = Style { both_tags: style & 1 != 0, cancelled: style & 2 != 0, data_as_text: style & 4 != 0 };
+    NotificationForm { dialect: Dialect::from_number(dialect).unwrap_or_default(), style }
+}
+
+pub(super) fn style_number(style: Style) -> u8 {
+    u8::from(style.both_tags) | u8::from(style.cancelled) << 1 | u8::from(style.data_as_text) << 2
+}
+
+/// Registers a webhook of a visible task.
+pub(super) fn register(
+    connection: &Connection,
+    task: TaskNo,
+    new: &NewWebhook,
+    max: usize,
+) -> rusqlite::Result<Registered> {
+    let found = connection
+        .prepare_cached("SELECT state, last_seq, status_at FROM tasks WHERE n = ?1 AND visible = 1")?
+        .query_row(params![task.0], |row| Ok((row.get::<_, u8>(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((state, last_seq, status_at)): Option<(u8, i64, i64)> = found else {
+        return Ok(Registered::NoTask);
+    };
+    if !has_room(connection, task, &new.id, max)? {
+        return Ok(Registered::TooMany);
+    }
+    // The last entry of a settled task is the status that its client may wait for.
+    let settled = TaskState::from_number(state).is_some_and(TaskState::is_settled);
+    let acked = if settled { last_seq - 1 } else { last_seq };
+    insert(connection, task, new, acked, settled.then_some(status_at))?;
+    Ok(Registered::Stored)
+}
+
+/// Whether a task may have a webhook with this id: it has one already, or fewer than `max`.
+pub(super) fn has_room(
+    connection: &Connection,
+    task: TaskNo,
+    id: &ConfigId,
+    max: usize,
+) -> rusqlite::Result<bool> {
+    let others: i64 = connection
+        .prepare_cached("SELECT count(*) FROM webhooks WHERE n = ?1 AND id <> ?2")?
+        .query_row(params![task.0, id.as_str()], |row| row.get(0))?;
+    Ok(usize::try_from(others).is_ok_and(|others| others < max))
+}
+
+/// Adds a webhook that has the entries up to `acked` behind it and is due at this time, if at any. One with the same id is
+/// replaced and goes on where it was, unless it belongs to an earlier turn.
+pub(super) fn insert(
+    connection: &Connection,
+    task: TaskNo,
+    new: &NewWebhook,
+    acked: i64,
+    due: Option<i64>,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO webhooks (n, id, dialect, style, events, host, sealed, acked_seq, next_at, due_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)
+             ON CONFLICT (n, id) DO UPDATE SET
+                 dialect = ?3, style = ?4, events = ?5, host = ?6, sealed = ?7, attempts = 0, error = NULL,
+                 disabled = 0, confirmed = 0, next_at = coalesce(due_since, ?9), due_since = coalesce(due_since, ?9),
+                 acked_seq = CASE WHEN until_seq IS NULL AND ?9 IS NULL THEN acked_seq
+                                  WHEN until_seq IS NULL THEN min(acked_seq, ?8) ELSE ?8 END,
+                 until_seq = NULL",
+        )?
+        .execute(params![
+            task.0,
+            new.id.as_str(),
+            new.form.dialect.number(),
+            style_number(new.form.style),
+            new.events.number(),
+            new.host,
+            &new.sealed[..],
+            acked,
+            due,
+        ])?;
+    count(connection, task)
+}
+
+/// Deletes a webhook with what is to be delivered to it.
+pub(super) fn delete(connection: &Connection, task: TaskNo, id: &ConfigId) -> rusqlite::Result<bool> {
+    let deleted = connection
+        .prepare_cached("DELETE FROM webhooks WHERE n = ?1 AND id = ?2")?
+        .execute(params![task.0, id.as_str()])?;
+    count(connection, task)?;
+    Ok(deleted > 0)
+}
+
+fn count(connection: &Connection, task: TaskNo) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE tasks SET webhooks = (SELECT count(*) FROM webhooks WHERE n = ?1) WHERE n = ?1")?
+        .execute(params![task.0])
+        .map(drop)
+}
+
+/// Deletes the webhooks of a purged task.
+pub(super) fn delete_all(connection: &Connection, task: TaskNo) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM webhooks WHERE n = ?1")?.execute(params![task.0]).map(drop)
+}
+
+/// Makes the webhooks of a task due that want one of the appended events and are not due already. Returns whether there
+/// are any.
+pub(super) fn make_due(
+    connection: &Connection,
+    task: TaskNo,
+    log: &Log,
+    before: Option<TaskState>,
+) -> rusqlite::Result<bool> {
+    let events = PushEvents::among(log.entries().iter().map(|entry| entry.kind()), before);
+    let due = connection
+        .prepare_cached(
+            "UPDATE webhooks SET (next_at, due_since) = (SELECT status_at, status_at FROM tasks WHERE n = ?1)
+             WHERE n = ?1 AND next_at IS NULL AND until_seq IS NULL AND disabled = 0 AND events & ?2",
+        )?
+        .execute(params![task.0, events.number()])?;
+    Ok(due > 0)
+}
+
+/// Ends the webhooks of a task at this entry: the task is reopened, and they belong to the earlier turn.
+pub(super) fn end_turn(connection: &Connection, task: TaskNo, last_seq: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE webhooks SET until_seq = ?2 WHERE n = ?1 AND until_seq IS NULL")?
+        .execute(params![task.0, last_seq])
+        .map(drop)
+}
+
+/// Records the result of a delivery. Returns whether the webhook exists, and whether it is due again.
+pub(super) fn record(
+    connection: &Connection,
+    ids: &Ids,
+    result: &DeliveryResult,
+) -> rusqlite::Result<(bool, bool)> {
+    let (webhook, now) = (result.webhook.0, result.now.as_millis());
+    let changed = match &result.outcome {
+        DeliveryOutcome::Delivered(seq) => {
+            connection.prepare_cached(DELIVERED)?.execute(params![webhook, number(*seq), now])?
+        }
+        DeliveryOutcome::Nothing { acked, last_seq } => connection
+            .prepare_cached(NOTHING)?
+            .execute(params![webhook, number(*acked), number(*last_seq), now])?,
+        DeliveryOutcome::Failed { retry_at, attempts, error } => connection
+            .prepare_cached(
+                "UPDATE webhooks SET next_at = ?2, attempts = ?3, error = ?4
+                 WHERE number = ?1 AND next_at IS NOT NULL",
+            )?
+            .execute(params![webhook, retry_at.as_millis(), attempts, error])?,
+        DeliveryOutcome::Dead { letter, disable } => {
+            dead_letters::insert(connection, ids, result.webhook, letter, result.now)?;
+            connection
+                .prepare_cached(GIVEN_UP)?
+                .execute(params![webhook, number(letter.seq), now, disable, letter.error])?
+        }
+        DeliveryOutcome::Confirmed => connection
+            .prepare_cached("UPDATE webhooks SET confirmed = 1 WHERE number = ?1")?
+            .execute(params![webhook])?,
+    };
+    let is_due = connection
+        .prepare_cached("SELECT 1 FROM webhooks WHERE number = ?1 AND next_at <= ?2")?
+        .exists(params![webhook, now])?;
+    Ok((changed > 0, is_due))
+}
+
+/// Whether the task has entries after `?2` that belong to the webhook.
+macro_rules! has_more_than {
+    ($seq:literal) => {
+        concat!(
+            "(SELECT min(last_seq, coalesce(webhooks.until_seq, last_seq)) > ",
+            $seq,
+            " FROM tasks WHERE tasks.n = webhooks.n)"
+        )
+    };
+}
+
+const DELIVERED: &str = concat!(
+    "UPDATE webhooks SET acked_seq = max(acked_seq, ?2), attempts = 0, error = NULL, delivered = delivered + 1,
+         next_at = CASE WHEN ",
+    has_more_than!("?2"),
+    " THEN ?3 END, due_since = CASE WHEN ",
+    has_more_than!("?2"),
+    " THEN ?3 END WHERE number = ?1"
+);
+
+const NOTHING: &str = concat!(
+    "UPDATE webhooks SET acked_seq = max(acked_seq, ?2), attempts = 0,
+         next_at = CASE WHEN ",
+    has_more_than!("?3"),
+    " THEN ?4 END, due_since = CASE WHEN ",
+    has_more_than!("?3"),
+    " THEN ?4 END WHERE number = ?1"
+);
+
+const GIVEN_UP: &str = concat!(
+    "UPDATE webhooks SET acked_seq = max(acked_seq, ?2), attempts = 0, error = ?5, disabled = ?4,
+         next_at = CASE WHEN NOT ?4 AND ",
+    has_more_than!("?2"),
+    " THEN ?3 END, due_since = CASE WHEN NOT ?4 AND ",
+    has_more_than!("?2"),
+    " THEN ?3 END WHERE number = ?1"
+);
+
+/// Makes the pending deliveries of a host due now.
+pub(super) fn release(connection: &Connection, host: &str, now: Timestamp) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("UPDATE webhooks SET next_at = ?2 WHERE next_at > ?2 AND host = ?1")?
+        .execute(params![host, now.as_millis()])
+        .map(|released| released > 0)
+}
+
+/// Makes a pending delivery due now.
+pub(super) fn retry(connection: &Connection, webhook: WebhookNo, now: Timestamp) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("UPDATE webhooks SET next_at = min(next_at, ?2) WHERE number = ?1 AND next_at IS NOT NULL")?
+        .execute(params![webhook.0, now.as_millis()])
+        .map(|changed| changed > 0)
+}
+
+/// The webhooks of a task, oldest first.
+pub(super) fn of_task(tx: &Connection, scope: i64, task: TaskNo) -> Result<Vec<Webhook>, Failure> {
+    let mut statement = tx.prepare_cached(select_webhooks!(
+        "JOIN tasks USING (n) WHERE n = ?1 AND scope = ?2 AND visible = 1 ORDER BY number"
+    ))?;
+    Ok(statement.query_map(params![task.0, scope], webhook)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What is due, longest due first.
+pub(super) fn due(tx: &Connection, query: &DueWebhooksQuery) -> Result<DueWebhooks, Failure> {
+    let now = query.now.as_millis();
+    let ahead = i64::try_from(query.max_ahead.as_millis()).unwrap_or(i64::MAX);
+    let mut hosts = Writer::new();
+    hosts.array(&query.without_hosts, |writer, host| writer.string(host));
+    let hosts = String::from_utf8_lossy(&hosts.finish()).into_owned();
+    let max = i64::try_from(query.max).unwrap_or(i64::MAX);
+    let mut statement = tx.prepare_cached(DUE)?;
+    let params = named_params! {
+        ":now": now,
+        ":horizon": now.saturating_add(ahead),
+        ":hosts": hosts,
+        ":too_old": query.too_old.as_millis(),
+        ":max": max,
+    };
+    let webhooks = statement.query_map(params, |row| Ok((WebhookNo(row.get(0)?), row.get(1)?)))?;
+    let webhooks: Vec<(WebhookNo, String)> = webhooks.collect::<rusqlite::Result<_>>()?;
+    let next: Option<i64> = tx
+        .prepare_cached("SELECT min(next_at) FROM webhooks INDEXED BY webhooks_due WHERE next_at > ?1")?
+        .query_row(params![now], |row| row.get(0))?;
+    Ok(DueWebhooks {
+        more: webhooks.len() == query.max,
+        webhooks,
+        next: next.map(Timestamp::from_millis),
+    })
+}
+
+pub(super) const DUE: &str = "SELECT number, host FROM webhooks INDEXED BY webhooks_due
+     WHERE (next_at <= :now OR next_at > :horizon)
+       AND (host NOT IN (SELECT value FROM json_each(:hosts)) OR due_since < :too_old)
+     ORDER BY next_at LIMIT :max";
+
+/// The webhook of a host that is due first, also if it is due later.
+pub(super) fn first_pending(tx: &Connection, host: &str) -> Result<Option<WebhookNo>, Failure> {
+    let mut statement = tx.prepare_cached(
+        "SELECT number FROM webhooks INDEXED BY webhooks_due WHERE next_at IS NOT NULL AND host = ?1
+         ORDER BY next_at LIMIT 1",
+    )?;
+    Ok(statement.query_row(params![host], |row| row.get(0).map(WebhookNo)).optional()?)
+}
+
+/// A webhook with its task.
+pub(super) fn pending(
+    tx: &Connection,
+    ids: &Ids,
+    number: WebhookNo,
+) -> Result<Option<PendingDelivery>, Failure> {
+    let found = tx
+        .prepare_cached(select_webhooks!("WHERE number = ?1"))?
+        .query_row(params![number.0], |row| Ok((webhook(row)?, row.get::<_, i64>(16)?)))
+        .optional()?;
+    let Some((webhook, n)) = found else { return Ok(None) };
+    let task = tx
+        .prepare_cached(select_tasks!("WHERE n = ?1 AND visible < 3"))?
+        .query_row(params![n], |row| task_row(ids, row))
+        .optional()?;
+    let Some(task) = task else { return Ok(None) };
+    let scope = tx.prepare_cached(SCOPE_OF_TASK)?.query_row(params![n], |row| scope(row, 0))?;
+    Ok(Some(PendingDelivery { webhook, task, scope }))
+}
+
+const SCOPE_OF_TASK: &str = "SELECT tenant, principal, agent, end_user
+     FROM tasks JOIN scopes ON scopes.id = tasks.scope WHERE n = ?1";
+
+pub(super) fn scope(row: &Row<'_>, first: usize) -> rusqlite::Result<Scope> {
+    Ok(Scope::new(ScopeParts {
+        tenant: row.get(first)?,
+        principal: row.get(first + 1)?,
+        agent: row.get(first + 2)?,
+        end_user: row.get(first + 3)?,
+    }))
+}
+
+/// Pending deliveries of all owners, by number.
+pub(super) fn list_pending(
+    tx: &Connection,
+    after: WebhookNo,
+    max: usize,
+) -> Result<Vec<ListedDelivery>, Failure> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut statement = tx.prepare_cached(select_webhooks!(
+        "WHERE number > ?1 AND next_at IS NOT NULL ORDER BY number LIMIT ?2"
+    ))?;
+    let found = statement.query_map(params![after.0, max], |row| Ok((webhook(row)?, row.get(16)?)))?;
+    let found: Vec<(Webhook, i64)> = found.collect::<rusqlite::Result<_>>()?;
+    let mut tag_of = tx.prepare_cached("SELECT tag FROM tasks WHERE n = ?1")?;
+    let mut listed = Vec::with_capacity(found.len());
+    for (webhook, n) in found {
+        let tag = Tag(tag_of.query_row(params![n], |row| row.get(0))?);
+        let scope = tx.prepare_cached(SCOPE_OF_TASK)?.query_row(params![n], |row| scope(row, 0))?;
+        listed.push(ListedDelivery { webhook, task: TaskNo(n), tag, scope });
+    }
+    Ok(listed)
+}
