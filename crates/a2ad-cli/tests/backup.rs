@@ -232,6 +232,8 @@ async fn key_files_are_copied_with_the_store_and_stay_private() {
     serve(folder.path(), "a.db").await.terminate(TIMEOUT).await.unwrap();
     let admin = fs::read(folder.path().join("a.db.keys/admin")).unwrap();
     fs::write(folder.path().join("a.db.keys/seal"), "secret").unwrap();
+    // A key that a server is making.
+    fs::write(folder.path().join("a.db.keys/.push.unfinished"), "-----BEGIN").unwrap();
     let shown = succeeds(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await);
     assert!(shown.starts_with("backed up 0 tasks and 2 key files from a.db to b.db ("), "{shown}");
     let shown = succeeds(run(folder.path(), &["restore", "b.db", "--store", "c.db", "--json"]).await);
@@ -335,7 +337,7 @@ async fn the_store_is_found_as_by_the_server() {
         let mut command = a2ad(folder.path(), arguments);
         command.envs(variable.map(|store| ("A2AD_STORE", store)));
         let shown = succeeds(finish(command).await);
-        let start = format!("backed up 0 tasks and 1 key file from {name}.db to backups/{name}-2");
+        let start = format!("backed up 0 tasks and 2 key files from {name}.db to backups/{name}-2");
         assert!(shown.starts_with(&start) && shown.contains("Z.db ("), "{shown}");
     }
     assert_eq!(files(&folder.path().join("backups")).len(), 6);

@@ -207,7 +207,7 @@ async fn a_clean_stop_leaves_the_database_the_audit_log_and_the_keys() {
     let keys = folder.path().join("tasks.db.keys");
     let beside = ["tasks.db.audit.jsonl", "tasks.db.keys"];
     assert_eq!(files(folder.path()), [&running[..3], &beside, &running[3..]].concat());
-    assert_eq!(files(&keys), ["admin"]);
+    assert_eq!(files(&keys), ["admin", "seal"]);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for file in running.into_iter().chain(["tasks.db.audit.jsonl", "tasks.db.keys/admin"]) {
         assert_eq!(mode(&folder.path().join(file)), 0o600, "{file}");

@@ -47,6 +47,7 @@ mod serve;
 pub mod server;
 #[cfg(feature = "mcp")]
 mod stdio;
+mod store_keys;
 pub mod testing;
 
 /// Not part of the API, and may change with any version: what the program in `crates/a2ad-cli` shares with

@@ -120,6 +120,20 @@ pub enum ServeError {
     /// A key beside the store cannot be used.
     #[error(transparent)]
     KeyFile(#[from] store::KeyFileError),
+    /// The key that seals secrets in the store is not one.
+    #[error("{} is not a key that seals secrets of a store; restore the file from a backup, or remove it: then a new key is made, and webhooks that were registered before have to be registered again", path.display())]
+    SealKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key that signs push notifications is not one.
+    #[error("{}: {reason}; remove the file to get a new key when it is needed", path.display())]
+    PushKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: outbound::webhooks::token_signer::InvalidKey,
+    },
     /// The store can no longer write; the reason, what is known about the acknowledged tasks, and what to do.
     #[error("the store cannot write any more: {0}")]
     StoreFailed(String),

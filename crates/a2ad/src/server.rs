@@ -29,6 +29,7 @@ use crate::{
     banner::Banner,
     listeners::{self, ListenAddress, Listeners},
     serve,
+    store_keys::StoreKeys,
 };
 
 pub use api_keys::ApiKeys;
@@ -161,9 +162,10 @@ impl Server {
         opened: OpenStore,
         catalog: Catalog,
         limits: Limits,
-        server_options: ServerOptions,
+        mut server_options: ServerOptions,
     ) -> Self {
-        let OpenStore { store, feed, clock } = opened;
+        let OpenStore { store, feed, clock, keys } = opened;
+        server_options.published_keys = Some(keys.published());
         let instance = store.instance();
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, limits);
@@ -229,6 +231,7 @@ pub(crate) struct OpenStore {
     store: Sqlite,
     feed: Feed,
     clock: Clock,
+    keys: StoreKeys,
 }
 
 impl OpenStore {
@@ -236,7 +239,9 @@ impl OpenStore {
         let (feed, clock) = (Feed::default(), Clock::system());
         let options = SqliteOptions { min_free_disk: limits.min_free_disk, ..SqliteOptions::at(path) };
         let store = Sqlite::open(&options, feed.clone(), &clock)?;
-        Ok(Self { store, feed, clock })
+        // Only now: another process that has the store open makes its keys.
+        let keys = StoreKeys::of(path)?;
+        Ok(Self { store, feed, clock, keys })
     }
 }
 

@@ -472,7 +472,8 @@ async fn an_app_makes_lists_and_revokes_api_keys() {
     // The app decides who may do this: the server has no API for operators, and no token for one.
     let app = App::serve(server.router()).await;
     assert_eq!(app.request("GET /console/api/keys", "").await.0, 404);
-    assert!(!folder.path().join("a.db.keys").exists());
+    assert!(!folder.path().join("a.db.keys/admin").exists());
+    assert!(folder.path().join("a.db.keys/seal").exists());
     drop((app, keys, server));
 
     let server = with_timeout(async {

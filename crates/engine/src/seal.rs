@@ -7,10 +7,14 @@
 use std::fmt::{self, Debug, Formatter};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use protocol::model::Secret;
 
 /// The first byte of every value, to tell the form of later versions.
 const VERSION: u8 = 1;
 const TAG_LENGTH: usize = 16;
+/// The start of a key in its text form.
+const PREFIX: &str = "a2ad_seal_";
 
 /// Seals and opens secrets with one key.
 pub struct Sealer(RandomizedNonceKey);
@@ -22,6 +26,19 @@ impl Sealer {
     /// Uses this key.
     pub fn new(key: [u8; Self::KEY_LENGTH]) -> Self {
         Self(RandomizedNonceKey::new(&AES_256_GCM, &key).expect("a key of AES-256 has 32 bytes"))
+    }
+
+    /// The text form of a new key, for a file.
+    pub fn new_key_text() -> Secret {
+        let mut key = [0; Self::KEY_LENGTH];
+        getrandom::fill(&mut key).expect("the operating system provides randomness");
+        Secret::new(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(key)))
+    }
+
+    /// Uses the key with this text form; `None` if the text is not such a key.
+    pub fn from_key_text(text: &str) -> Option<Self> {
+        let key = URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?;
+        Some(Self::new(key.try_into().ok()?))
     }
 
     /// Encrypts a secret; it opens only with the same associated data.
@@ -69,6 +86,18 @@ mod tests {
             assert_eq!(Sealer::new(KEY).open(&sealed, b"task 1, config 2").unwrap(), secret);
             assert_eq!(sealer.open(&sealed, b"task 1, config 3"), None);
             assert_eq!(Sealer::new([8; 32]).open(&sealed, b"task 1, config 2"), None);
+        }
+    }
+
+    #[test]
+    fn a_key_has_a_text_form() {
+        let text = Sealer::new_key_text();
+        let sealed = Sealer::from_key_text(text.expose()).unwrap().seal(b"secret", b"");
+        assert_eq!(Sealer::from_key_text(text.expose()).unwrap().open(&sealed, b"").unwrap(), b"secret");
+        assert_eq!(Sealer::from_key_text(Sealer::new_key_text().expose()).unwrap().open(&sealed, b""), None);
+        let cut = &text.expose()[..text.expose().len() - 1];
+        for other in ["", "a2ad_seal_", cut, &text.expose()["a2ad_seal_".len()..], "a2ad_seal_AAAA"] {
+            assert!(Sealer::from_key_text(other).is_none(), "{other}");
         }
     }
 

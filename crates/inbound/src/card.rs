@@ -127,7 +127,11 @@ impl Caching<'_> {
 
 /// A document that was written, with its entity tag.
 pub(crate) fn document(writer: Writer) -> CardDocument {
-    let body = writer.finish();
+    document_of(writer.finish())
+}
+
+/// The same of its bytes.
+pub(crate) fn document_of(body: Vec<u8>) -> CardDocument {
     CardDocument { etag: etag(&body), body: SharedBytes::new(body) }
 }
 

@@ -455,6 +455,7 @@ impl Exchange {
             | Handler::Grpc(_)
             | Handler::Card(_)
             | Handler::AgentList
+            | Handler::PublishedKeys
             | Handler::Console(_)
             | Handler::ExtendedCard
             | Handler::HomePage

@@ -30,6 +30,7 @@ mod negotiate;
 mod open_streams;
 mod openapi;
 mod origin;
+mod published_keys;
 mod rate_limit;
 mod ready;
 mod refusal;
@@ -62,6 +63,7 @@ pub use engine::{
 };
 pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
+pub use published_keys::PublishKeys;
 #[doc(hidden)]
 pub use rate_limit::RateCheck;
 pub use rate_limit::{Rate, RateLimits};

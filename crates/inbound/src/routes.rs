@@ -119,6 +119,8 @@ pub(crate) enum Handler {
     OpenApi,
     /// The list of agents, with search.
     AgentList,
+    /// The public keys of the server.
+    PublishedKeys,
     /// The operators' API.
     Console(ConsoleCall),
     /// The extended card of 0.2, which has no method for it.
@@ -266,6 +268,7 @@ pub(crate) const CARD: &str = "/.well-known/agent-card.json";
 /// The name of a card before 0.3.
 const OLD_CARD: &str = "/.well-known/agent.json";
 const AGENT_LIST: &str = "/.well-known/agents.json";
+const PUBLISHED_KEYS: &str = "/.well-known/jwks.json";
 /// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
 const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
@@ -288,7 +291,7 @@ const BELOW_ALL_TASKS: &str = "/console/api/tasks/";
 const COUNTS: &str = "/console/api/counts";
 const AUDIT: &str = "/console/api/audit";
 
-pub(crate) const ROWS: usize = 69;
+pub(crate) const ROWS: usize = 70;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -355,6 +358,7 @@ pub(crate) static TABLE: [Row; ROWS] = [
     get(Path::OfAgent(CARD), Handler::Card(CardName::AgentCard), Access::Public),
     get(Path::OfAgent(OLD_CARD), Handler::Card(CardName::Agent), Access::Public),
     get(Path::Is(AGENT_LIST), Handler::AgentList, Access::Public),
+    get(Path::Is(PUBLISHED_KEYS), Handler::PublishedKeys, Access::Public),
     call(Path::Is(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     call(Path::OfAgent(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     // The operators' API.
@@ -513,6 +517,7 @@ impl<'a> Target<'a> {
             | Handler::Card(_)
             | Handler::OpenApi
             | Handler::AgentList
+            | Handler::PublishedKeys
             | Handler::Console(_)
             | Handler::HomePage
             | Handler::Liveness
@@ -737,6 +742,7 @@ impl Handler {
             Self::ProcessTask => "signed request to start a task",
             Self::OpenApi => "OpenAPI document of the skills",
             Self::AgentList => "list of agents; ?q= searches it",
+            Self::PublishedKeys => "public keys of this server (JWKS)",
             Self::Console(_) => "operators' API",
             Self::ExtendedCard => "extended agent card of 0.2",
             Self::HomePage => "this page",

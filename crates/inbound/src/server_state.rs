@@ -23,6 +23,7 @@ use crate::{
     metrics::ServerMetrics,
     open_streams::OpenStreams,
     origin::Origins,
+    published_keys::PublishKeys,
     rate_limit::{RateLimiters, RateLimits},
     ready::Ready,
     routes::{self, OperatorApi},
@@ -56,6 +57,8 @@ pub struct ServerOptions {
     pub rate_limits: RateLimits,
     /// Who keeps the audit log; `None`: nobody.
     pub audit: Option<Arc<dyn Audit>>,
+    /// Who has the public keys of the server; `None`: nobody, and none are served.
+    pub published_keys: Option<Arc<dyn PublishKeys>>,
 }
 
 impl Default for ServerOptions {
@@ -74,6 +77,7 @@ impl Default for ServerOptions {
             auth: AuthOptions::default(),
             rate_limits: RateLimits::default(),
             audit: None,
+            published_keys: None,
         }
     }
 }
@@ -87,6 +91,7 @@ pub(crate) struct ServerState {
     pub(crate) operators: Option<OperatorVerifier>,
     pub(crate) api_keys: ApiKeyOptions,
     pub(crate) audit: Option<Arc<dyn Audit>>,
+    pub(crate) published_keys: Option<Arc<dyn PublishKeys>>,
     /// Calls of operators, which go on if their sender disconnects.
     pub(crate) console_calls: TaskTracker,
     pub(crate) max_body_bytes: usize,
@@ -123,6 +128,7 @@ impl ServerState {
             auth,
             rate_limits,
             audit,
+            published_keys,
         } = options;
         let api_keys = Arc::clone(engine.api_keys());
         let started_at = engine.clock().now();
@@ -134,6 +140,7 @@ impl ServerState {
             rates: RateLimiters::new(rate_limits, engine.clock()),
             streams: Arc::default(),
             audit,
+            published_keys,
             console_calls: TaskTracker::new(),
             engine,
             max_body_bytes,

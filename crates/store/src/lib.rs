@@ -10,6 +10,6 @@ mod sqlite;
 
 pub use process::{Process, up};
 pub use sqlite::{
-    CopyError, Draining, Instance, InstanceState, KeyFile, KeyFileError, KeyFolder, KeyOrigin, LockHolder,
-    OpenError, ServedAt, Sqlite, SqliteOptions, StoreCopy, backup, check, lock_holder, restore,
+    CopyError, Draining, Instance, InstanceState, KeyFile, KeyFileError, KeyFolder, KeyForm, KeyOrigin,
+    LockHolder, OpenError, ServedAt, Sqlite, SqliteOptions, StoreCopy, backup, check, lock_holder, restore,
 };

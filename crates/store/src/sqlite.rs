@@ -60,7 +60,7 @@ use tokio::sync::{Notify, watch};
 pub use backup::{CopyError, StoreCopy, backup, restore};
 pub use instance::{Draining, Instance, InstanceState, LockHolder, ServedAt, lock_holder};
 pub use integrity::check;
-pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyOrigin};
+pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyForm, KeyOrigin};
 pub use open::{OpenError, SqliteOptions};
 
 use self::{

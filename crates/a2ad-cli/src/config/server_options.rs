@@ -32,6 +32,7 @@ impl Config {
             rate_limits: self.rate_limits,
             // Opened by whoever serves.
             audit: None,
+            published_keys: None,
         }
     }
 }

@@ -66,6 +66,7 @@ impl BindingLabel {
             | Handler::Card(_)
             | Handler::OpenApi
             | Handler::AgentList
+            | Handler::PublishedKeys
             | Handler::Console(_)
             | Handler::HomePage
             | Handler::Liveness

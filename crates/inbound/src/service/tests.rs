@@ -406,11 +406,12 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::ProcessTask => 16,
         Handler::Console(_) => 17,
         Handler::Metrics => 18,
-        Handler::Mcp => 19,
+        Handler::PublishedKeys => 19,
+        Handler::Mcp => 20,
     };
     let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
     // MCP is the last one, and a feature.
-    assert_eq!(served, (0..=18 + usize::from(cfg!(feature = "mcp"))).collect());
+    assert_eq!(served, (0..=19 + usize::from(cfg!(feature = "mcp"))).collect());
     for (_, kind) in Service::V1.methods() {
         for prefix in ["", "/a2a", "/a2a/echo"] {
             let found = RESOURCES.iter().any(|(method, resource)| {

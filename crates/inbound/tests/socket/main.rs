@@ -42,6 +42,7 @@ mod paths;
 mod principal_caps;
 mod process_task;
 mod profiles;
+mod published_keys;
 mod queue;
 mod rate_limits;
 mod rest;

@@ -14,9 +14,9 @@ use aws_lc_rs::{
     signature::{KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use protocol::Timestamp;
+use protocol::{Timestamp, model::Secret};
 
-use super::signature::seconds;
+use super::{pem, signature::seconds};
 
 /// Signs deliveries with the key pair of the server.
 pub struct PushSigner {
@@ -26,13 +26,13 @@ pub struct PushSigner {
     jwks: String,
 }
 
-/// The bytes are not an RSA key of at least 2048 bits in PKCS #8.
+/// The document is not an RSA key of at least 2048 bits in PKCS #8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an RSA private key of 2048 to 8192 bits in PKCS #8")]
 pub struct InvalidKey;
 
 impl PushSigner {
-    /// Makes a key pair of 2048 bits, in PKCS #8 (DER). Takes up to a second of computation.
+    /// Makes a key pair of 2048 bits, in PKCS #8 (DER). Takes 50 to 200 ms of computation.
     pub fn generate() -> Vec<u8> {
         let key = RsaKeyPair::generate(KeySize::Rsa2048).expect("there is memory and randomness for a key");
         let document = key.as_der().expect("a key that was generated can be encoded");
@@ -47,6 +47,16 @@ impl PushSigner {
         let header = encode(format!(r#"{{"alg":"RS256","kid":"{id}","typ":"JWT"}}"#).as_bytes()) + ".";
         let jwks = public.jwks(&id);
         Ok(Self { key, header, jwks })
+    }
+
+    /// The same with a PEM document (RFC 7468).
+    pub fn from_pem(document: &str) -> Result<Self, InvalidKey> {
+        Self::from_pkcs8(&pem::decode(document).ok_or(InvalidKey)?)
+    }
+
+    /// The PEM document of a new key pair.
+    pub fn generate_pem() -> Secret {
+        Secret::new(pem::encode(&Self::generate()))
     }
 
     /// The token for this body: what follows `Bearer ` in the header `Authorization`.
@@ -185,6 +195,23 @@ mod tests {
             [&document, &document].map(|document| PushSigner::from_pkcs8(document).unwrap());
         assert_eq!(first.jwks(), second.jwks());
         assert_ne!(first.jwks(), PushSigner::from_pkcs8(&PushSigner::generate()).unwrap().jwks());
+    }
+
+    #[test]
+    fn a_key_is_read_back_from_its_document() {
+        let document = PushSigner::generate_pem();
+        let first = PushSigner::from_pem(document.expose()).unwrap();
+        assert!(
+            document.expose().lines().all(|line| line.len() <= 64),
+            "{}",
+            document.expose().lines().count()
+        );
+        let other_ends = document.expose().replace('\n', "\r\n") + "\r\n";
+        assert_eq!(PushSigner::from_pem(&other_ends).unwrap().jwks(), first.jwks());
+        let public = document.expose().replace("PRIVATE", "PUBLIC");
+        for text in ["", &document.expose()[30..], &document.expose().replace("END", "NED"), &public] {
+            assert_eq!(PushSigner::from_pem(text).unwrap_err(), InvalidKey, "{}", text.len());
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `<store>.keys/`: secrets that belong to a store and are not in its database. Each is one line in a file of its own.
+//! `<store>.keys/`: secrets that belong to a store and are not in its database. Each has a file of its own: one line, or
+//! a PEM document.
 //!
 //! Only the user of the server may read them. Permissions that others have are removed when a file is read, because some
 //! systems add them whenever they mount a volume; the caller reports it.
@@ -16,13 +17,26 @@ use super::{file_lock::FILE_MODE, store_files::StorePath};
 
 /// The end of the folder's name.
 pub(super) const SUFFIX: &str = ".keys";
+/// The end of the name of a file that is being written.
+pub(super) const UNFINISHED: &str = ".unfinished";
 /// Permissions of the folder.
 pub(super) const FOLDER_MODE: u32 = 0o700;
 /// The permissions of everybody but the owner.
 const OTHERS: u32 = 0o077;
-/// The shortest and longest text of a key.
+/// The shortest and longest key of one line.
 const MIN_LENGTH: usize = 32;
 const MAX_LENGTH: usize = 512;
+/// The longest PEM document.
+const MAX_DOCUMENT: usize = 16 << 10;
+
+/// What the file of a key contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyForm {
+    /// One line of visible characters.
+    Line,
+    /// A PEM document (RFC 7468).
+    Pem,
+}
 
 /// The folder with the keys of a store.
 #[derive(Clone, Debug)]
@@ -72,11 +86,43 @@ pub enum KeyFileError {
         reason: io::Error,
     },
     /// The file has no key.
-    #[error("{} has no key: expected one line of {MIN_LENGTH} to {MAX_LENGTH} visible ASCII characters; remove the file to get a new key at the next start", path.display())]
+    #[error("{} has no key: expected {}; remove the file to get a new key at the next start", path.display(), form.description())]
     Invalid {
         /// The file.
         path: PathBuf,
+        /// What it has to contain.
+        form: KeyForm,
     },
+}
+
+impl KeyForm {
+    fn description(self) -> String {
+        match self {
+            Self::Line => format!("one line of {MIN_LENGTH} to {MAX_LENGTH} visible ASCII characters"),
+            Self::Pem => format!("a PEM document of at most {MAX_DOCUMENT} bytes"),
+        }
+    }
+
+    fn max_length(self) -> usize {
+        match self {
+            Self::Line => MAX_LENGTH,
+            Self::Pem => MAX_DOCUMENT,
+        }
+    }
+
+    fn matches(self, text: &str) -> bool {
+        let is_visible = |byte: u8| byte.is_ascii_graphic();
+        match self {
+            Self::Line => (MIN_LENGTH..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(is_visible),
+            Self::Pem => {
+                let is_allowed = |byte: u8| is_visible(byte) || matches!(byte, b' ' | b'\r' | b'\n');
+                text.len() <= MAX_DOCUMENT
+                    && text.starts_with("-----BEGIN ")
+                    && text.ends_with("-----")
+                    && text.bytes().all(is_allowed)
+            }
+        }
+    }
 }
 
 impl KeyFileError {
@@ -97,8 +143,13 @@ impl KeyFolder {
         self.0.join(name)
     }
 
-    /// Reads a key; `None` if there is no file.
+    /// Reads a key of one line; `None` if there is no file.
     pub fn read(&self, name: &str) -> Result<Option<KeyFile>, KeyFileError> {
+        self.read_form(name, KeyForm::Line)
+    }
+
+    /// Reads a key of this form; `None` if there is no file.
+    pub fn read_form(&self, name: &str, form: KeyForm) -> Result<Option<KeyFile>, KeyFileError> {
         let path = self.path(name);
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -109,20 +160,30 @@ impl KeyFolder {
         // Both, also if the first was exposed.
         let was_exposed = close_to_others(&folder, &self.0)? | close_to_others(&file, &path)?;
         let mut text = String::new();
-        let limit = (MAX_LENGTH + "\r\n".len() + 1) as u64;
+        let limit = (form.max_length() + "\r\n".len() + 1) as u64;
         file.take(limit).read_to_string(&mut text).map_err(KeyFileError::file(&path))?;
         let key = text.trim_end_matches(['\r', '\n']);
-        if !is_key(key) {
-            return Err(KeyFileError::Invalid { path });
+        if !form.matches(key) {
+            return Err(KeyFileError::Invalid { path, form });
         }
         let origin = if was_exposed { KeyOrigin::FoundExposed } else { KeyOrigin::Found };
         Ok(Some(KeyFile { key: Secret::new(key), path, origin }))
     }
 
-    /// Reads a key. If there is no file, it is written with what `make` returns. Only the process that has the store open
-    /// may call this.
+    /// Reads a key of one line. If there is no file, it is written with what `make` returns. Only the process that has the
+    /// store open may call this.
     pub fn read_or_make(&self, name: &str, make: impl FnOnce() -> String) -> Result<KeyFile, KeyFileError> {
-        if let Some(found) = self.read(name)? {
+        self.read_or_make_form(name, KeyForm::Line, make)
+    }
+
+    /// The same for a key of this form.
+    pub fn read_or_make_form(
+        &self,
+        name: &str,
+        form: KeyForm,
+        make: impl FnOnce() -> String,
+    ) -> Result<KeyFile, KeyFileError> {
+        if let Some(found) = self.read_form(name, form)? {
             return Ok(found);
         }
         let path = self.path(name);
@@ -144,7 +205,7 @@ impl KeyFolder {
 
     /// Writes a file that is complete as soon as it has its name.
     fn write(&self, name: &str, key: &Secret) -> io::Result<()> {
-        let unfinished = self.path(&format!(".{name}.unfinished"));
+        let unfinished = self.path(&format!(".{name}{UNFINISHED}"));
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -155,10 +216,6 @@ impl KeyFolder {
         fs::rename(&unfinished, self.path(name))?;
         sync(&self.0)
     }
-}
-
-fn is_key(text: &str) -> bool {
-    (MIN_LENGTH..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Removes the permissions of everybody but the owner; returns whether there were any.
@@ -221,6 +278,22 @@ mod tests {
             assert_eq!((found.key.expose(), found.origin), (KEY, KeyOrigin::FoundExposed));
             assert_eq!((mode(&keys.0) & 0o777, mode(&keys.path("admin"))), (0o700, 0o600));
             assert_eq!(keys.read("admin").unwrap().unwrap().origin, KeyOrigin::Found);
+        }
+    }
+
+    #[test]
+    fn a_pem_document_is_a_key_of_its_own_form() {
+        let (_folder, keys) = made();
+        let document = format!("-----BEGIN PRIVATE KEY-----\n{KEY}\n{KEY}\n-----END PRIVATE KEY-----");
+        let make = || keys.read_or_make_form("push", KeyForm::Pem, || document.clone()).unwrap();
+        assert_eq!(make().origin, KeyOrigin::Made);
+        assert_eq!((make().origin, make().key.expose()), (KeyOrigin::Found, document.as_str()));
+        assert_eq!(mode(&keys.path("push")), 0o600);
+        assert!(matches!(keys.read("push"), Err(KeyFileError::Invalid { form: KeyForm::Line, .. })));
+        for text in [KEY, "", "-----BEGIN PRIVATE KEY-----\n", &format!("{document}\u{e9}-----")] {
+            fs::write(keys.path("push"), text).unwrap();
+            let error = keys.read_form("push", KeyForm::Pem).unwrap_err();
+            assert!(error.to_string().contains("expected a PEM document"), "{error}");
         }
     }
 

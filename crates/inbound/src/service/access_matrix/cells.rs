@@ -152,6 +152,7 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                 | Handler::Card(_)
                 | Handler::OpenApi
                 | Handler::AgentList
+                | Handler::PublishedKeys
                 | Handler::ExtendedCard
                 | Handler::HomePage
                 | Handler::Liveness

@@ -1,4 +1,5 @@
-//! Copies the directory with a store's keys. It contains files only, and stays private.
+//! Copies the directory with a store's keys. It contains files only, and stays private. A server may make a key meanwhile:
+//! a file that it has not finished is left out.
 
 use std::{
     fs::{self, File},
@@ -8,7 +9,10 @@ use std::{
 };
 
 use super::{CopyError, Unfinished, rename, sync};
-use crate::sqlite::{file_lock::FILE_MODE, key_folder::FOLDER_MODE};
+use crate::sqlite::{
+    file_lock::FILE_MODE,
+    key_folder::{FOLDER_MODE, UNFINISHED},
+};
 
 /// Copies the directory, if there is one; returns how many files it has.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
@@ -20,6 +24,9 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
     for entry in fs::read_dir(from).map_err(CopyError::file(from))? {
         let entry = entry.map_err(CopyError::file(from))?;
         let path = entry.path();
+        if path.as_os_str().as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) {
+            continue;
+        }
         copy_file(&path, &unfinished.0.join(entry.file_name())).map_err(CopyError::file(&path))?;
         files += 1;
     }

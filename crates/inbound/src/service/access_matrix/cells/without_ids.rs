@@ -62,6 +62,7 @@ pub(in super::super) fn without_ids() -> Vec<WithoutId> {
                 Handler::Card(_)
                 | Handler::OpenApi
                 | Handler::AgentList
+                | Handler::PublishedKeys
                 | Handler::ExtendedCard
                 | Handler::HomePage
                 | Handler::Liveness
