@@ -14,6 +14,7 @@ mod credentials;
 mod directory;
 mod duration;
 mod failure;
+mod inbox;
 mod keys;
 mod mcp;
 mod named_value;
@@ -70,8 +71,8 @@ Exit codes:
   1    failed, or the check found problems
   2    invalid arguments or configuration
   70   the disk failed
-Exit codes of agents, card, skills, send, stream, reply, tasks, keys, ops and audit: see their help. With --json, an error of
-any command is one JSON document on stderr.
+Exit codes of agents, card, skills, send, stream, reply, tasks, inbox, keys, ops and audit: see their help. With --json, an
+error of any command is one JSON document on stderr.
 
 Environment:
   A2AD_CONFIG         configuration file, as --config
@@ -112,6 +113,9 @@ enum Command {
     /// Print a token (JWT) that is signed with a shared secret, for agents that accept such tokens.
     #[command(after_help = token::TOKEN_HELP)]
     Token(token::TokenFlags),
+    /// Receive push notifications (webhooks), verify and print them.
+    #[command(after_help = inbox::INBOX_HELP)]
+    Inbox(inbox::InboxFlags),
     /// Test a server against the list of required behaviours; without a URL, test servers it starts itself.
     Selftest(selftest::Flags),
     /// Convert a message, task, event, call, card or error to every version of A2A and report what is lost.
@@ -209,6 +213,7 @@ pub fn run() -> ExitCode {
         Some(Command::Ops(command)) => ops::run(command),
         Some(Command::Audit(flags)) => audit::run(&flags),
         Some(Command::Token(flags)) => token::run(&flags),
+        Some(Command::Inbox(flags)) => inbox::run(&flags),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
         Some(Command::Explain(flags)) => done(explain_file(&flags.file)),
         Some(Command::Completions(flags)) => done(print_completions(flags.shell)),
