@@ -11,6 +11,7 @@ mod card;
 mod compose;
 pub(crate) mod connection;
 mod credentials;
+mod deliveries;
 mod directory;
 mod duration;
 mod failure;
@@ -107,6 +108,9 @@ enum Command {
     /// See what a server does, and cancel tasks, whoever owns them.
     #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
     Ops(ops::OpsCommand),
+    /// List push notifications that were not delivered, and send them again.
+    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
+    Deliveries(deliveries::DeliveriesCommand),
     /// Print the audit log: changes by operators, and refused requests.
     #[command(after_help = operate::OPERATE_EXIT_CODES)]
     Audit(audit::AuditFlags),
@@ -211,6 +215,7 @@ pub fn run() -> ExitCode {
         Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
         Some(Command::Keys(command)) => keys::run(command),
         Some(Command::Ops(command)) => ops::run(command),
+        Some(Command::Deliveries(command)) => deliveries::run(command),
         Some(Command::Audit(flags)) => audit::run(&flags),
         Some(Command::Token(flags)) => token::run(&flags),
         Some(Command::Inbox(flags)) => inbox::run(&flags),

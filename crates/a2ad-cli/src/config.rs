@@ -39,7 +39,10 @@ use std::{
 };
 
 use a2ad::internal::{AuditOptions, ListenAddress};
-use engine::{Dedupe, EndUser, Limits, Retention, RunSettings};
+use engine::{
+    Dedupe, EndUser, Limits, Retention, RunSettings,
+    push::{PushEvents, PushPolicy},
+};
 use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, RateLimits, ReplyForm};
 use outbound::{
     backend::Backend,
@@ -87,6 +90,8 @@ pub(crate) struct Config {
     /// The largest accepted request body.
     pub(crate) max_body_bytes: usize,
     pub(crate) rate_limits: RateLimits,
+    /// When push notifications are delivered.
+    pub(crate) push: PushPolicy,
     /// At least one; ids are unique.
     pub(crate) agents: Vec<AgentConfig>,
     /// MCP servers by name.
@@ -180,6 +185,7 @@ pub(crate) struct AgentConfig {
     pub(crate) enabled: bool,
     pub(crate) streaming: bool,
     pub(crate) push: bool,
+    pub(crate) push_events: PushEvents,
     pub(crate) extended_card: ExtendedCard,
     /// Skills that only the extended card shows.
     pub(crate) extended_skills: Vec<String>,
@@ -599,6 +605,7 @@ fn read_all(
         limits,
         max_body_bytes,
         rate_limits,
+        push: sections::push(&file.open("push")),
         agents,
         mcp,
         openapi,

@@ -43,6 +43,8 @@ mod listeners;
 mod local;
 mod port_holder;
 mod probe;
+#[cfg(feature = "backends")]
+mod push;
 mod serve;
 pub mod server;
 #[cfg(feature = "mcp")]

@@ -13,6 +13,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "backends")]
+use crate::push::PushOptions;
 use crate::{
     admin_token::AdminToken,
     banner::Banner,
@@ -50,6 +52,9 @@ pub struct Settings {
     pub server_options: ServerOptions,
     /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub drain_delay: Option<Duration>,
+    /// How push notifications are delivered.
+    #[cfg(feature = "backends")]
+    pub push: PushOptions,
     /// Logged once, after the startup message.
     pub warnings: Vec<String>,
 }
@@ -65,6 +70,8 @@ impl Default for Settings {
             limits: Limits::default(),
             server_options: ServerOptions::default(),
             drain_delay: None,
+            #[cfg(feature = "backends")]
+            push: PushOptions::default(),
             warnings: Vec::new(),
         }
     }
@@ -194,6 +201,8 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
         limits,
         mut server_options,
         drain_delay,
+        #[cfg(feature = "backends")]
+        push,
         warnings,
     } = settings;
     let signals = Signals::new();
@@ -201,6 +210,8 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
     let admin_token = AdminToken::of(&store)?;
     server_options.auth.admin_token = Some(admin_token.secret());
     let server = Server::start(opened, catalog, limits, server_options.clone());
+    #[cfg(feature = "backends")]
+    server.start_push(push);
     let (addresses, config) = (&listeners.addresses, config.as_deref());
     let audit = ProcessAudit { audit: server_options.audit.clone(), clock: server.clock() };
     audit.record("server.start", None).await;

@@ -23,6 +23,8 @@ use store::{Instance, InstanceState, Sqlite, SqliteOptions};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
 
+#[cfg(feature = "backends")]
+use crate::push;
 use crate::{
     admin_token::AdminToken,
     audit,
@@ -44,6 +46,10 @@ pub use inbound::{
     AcceptedVersions, AuthMethod, Caller, CardShape, ExtendedCard, Peer, Rate, RateLimits,
     tls::{TlsError, TlsFile, TlsFiles},
 };
+#[cfg(feature = "backends")]
+pub use crate::push::PushOptions;
+#[cfg(feature = "backends")]
+pub use engine::push::PushPolicy;
 pub use listen::Listen;
 pub use protocol::ErrorTable;
 pub use store::{KeyFileError, OpenError};
@@ -58,6 +64,8 @@ pub struct Server {
     service: HttpService,
     /// Describes this process to others that try to open the same store.
     instance: Instance,
+    #[cfg(feature = "backends")]
+    keys: StoreKeys,
     api_key_options: ApiKeyOptions,
     /// The temporary directory of a store without a path; deleted when its last owner is dropped.
     temp_dir: Option<Arc<TempDir>>,
@@ -81,6 +89,8 @@ impl Server {
             cors_origins: Vec::new(),
             auth: Auth::default(),
             rate_limits: RateLimits::default(),
+            #[cfg(feature = "backends")]
+            push: PushOptions::default(),
             listed_auth: BTreeMap::new(),
             invalid_setting: None,
         }
@@ -172,7 +182,22 @@ impl Server {
         let ready = Ready::default();
         let api_key_options = server_options.auth.api_keys.clone();
         let service = HttpService::new(engine.clone(), server_options, ready.clone());
-        Self { engine, ready, service, instance, api_key_options, temp_dir: None }
+        Self {
+            engine,
+            ready,
+            service,
+            instance,
+            #[cfg(feature = "backends")]
+            keys,
+            api_key_options,
+            temp_dir: None,
+        }
+    }
+
+    /// Lets clients register webhooks, and starts to deliver notifications.
+    #[cfg(feature = "backends")]
+    pub(crate) fn start_push(&self, options: PushOptions) {
+        push::start(&self.engine, &self.keys, options);
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -263,6 +288,8 @@ pub struct Builder {
     cors_origins: Vec<String>,
     auth: Auth,
     rate_limits: RateLimits,
+    #[cfg(feature = "backends")]
+    push: PushOptions,
     /// The accepted methods of agents that list some, by agent id.
     listed_auth: BTreeMap<String, Vec<AuthMethod>>,
     /// The first execution setting of an agent that is invalid.
@@ -386,6 +413,14 @@ impl Builder {
         self
     }
 
+    /// How push notifications are delivered, for agents whose [`Card::push_notifications`] is on. By default they are sent
+    /// to public addresses over https only.
+    #[cfg(feature = "backends")]
+    pub fn push(mut self, options: PushOptions) -> Self {
+        self.push = options;
+        self
+    }
+
     /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.
     pub fn build(self) -> Result<Server, ServeError> {
         Ok(self.start(&[])?.0)
@@ -464,7 +499,11 @@ impl Builder {
             server_options.audit = Some(Arc::new(audit::open_beside(&store, opened.clock.clone())?));
         }
         let limits = self.limits;
+        #[cfg(feature = "backends")]
+        let push = self.push.clone();
         let mut server = Server::start(opened, self.catalog(default_agent), limits, server_options.clone());
+        #[cfg(feature = "backends")]
+        server.start_push(push);
         // The directory is deleted when the last router or server is dropped.
         server.temp_dir = temp_dir.map(Arc::new);
         Ok((server, Started { server_options, store, admin_token }))

@@ -25,7 +25,7 @@ const PUSH: &str = "push";
 /// The keys of a store that this process has open.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreKeys {
-    #[expect(dead_code, reason = "made with the store; what is sealed with it follows")]
+    #[cfg_attr(not(feature = "backends"), expect(dead_code, reason = "nothing is sealed without push notifications"))]
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) push: PushKey,
 }

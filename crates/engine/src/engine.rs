@@ -202,7 +202,7 @@ impl Engine {
         let deliverer = Arc::new(Deliverer {
             store: Arc::clone(&self.0.store),
             sender: setup.sender,
-            records: Records::new(setup.seal_key),
+            records: Records::new(setup.sealer),
             policy: setup.policy,
             clock: self.0.clock.clone(),
             memory: self.0.memory.clone(),

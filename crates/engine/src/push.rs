@@ -16,6 +16,8 @@ mod worker;
 
 use std::sync::Arc;
 
+use crate::seal::Sealer;
+
 pub(crate) use self::{
     delivery::Deliverer,
     records::{Records, host_key, masked, random_key},
@@ -33,8 +35,8 @@ pub use self::{
 pub struct PushSetup {
     /// The network.
     pub sender: Arc<dyn PushSender>,
-    /// The key that seals URLs and secrets in the store.
-    pub seal_key: [u8; 32],
+    /// Seals URLs and secrets in the store.
+    pub sealer: Arc<Sealer>,
     /// When deliveries are attempted.
     pub policy: PushPolicy,
 }

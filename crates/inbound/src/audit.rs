@@ -47,6 +47,8 @@ pub struct AuditEntry {
     pub task: Option<String>,
     /// Id of an API key.
     pub key: Option<String>,
+    /// Id of a delivery of a push notification.
+    pub delivery: Option<String>,
     /// From where.
     pub peer: Option<IpAddr>,
     /// As in the log of the server.
@@ -66,6 +68,7 @@ impl AuditEntry {
             agent: None,
             task: None,
             key: None,
+            delivery: None,
             peer: None,
             request_id: None,
             refused: None,

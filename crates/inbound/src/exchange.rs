@@ -431,6 +431,7 @@ impl Exchange {
             memory: Some(Arc::clone(&self.memory)),
             caps: self.caps(),
             agent: Some(Arc::clone(agent)),
+            style: self.endpoint.profile().style,
             trace: self.trace.clone(),
             scope: self.scope(),
         })

@@ -51,7 +51,7 @@ pub use auth::{
 };
 #[doc(hidden)]
 pub use auth::{CredentialCheck, TokenCheck};
-pub use bindings::console::{agent_document, key_document, task_document};
+pub use bindings::console::{agent_document, delivery_document, key_document, task_document};
 #[cfg(feature = "mcp")]
 pub use bindings::mcp::McpError;
 pub use caller::{Caller, Peer};

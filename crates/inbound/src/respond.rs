@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{AuthForm, CallResponse, Profile, Reservation};
+use engine::{AuthForm, CallResponse, Profile, Reservation, ResponseNote};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,

@@ -7,6 +7,7 @@
 
 mod pem;
 pub mod push_key;
+#[cfg(feature = "backends")]
 pub mod sender;
 pub mod signature;
 pub mod token_signer;

@@ -9,6 +9,7 @@ use a2ad::{
     internal::{AuditLog, AuditOptions, ListenAddress, Listeners, Settings, serve},
 };
 use clap::Args;
+use a2ad::server::PushOptions;
 use engine::Clock;
 use inbound::Audit;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -115,6 +116,7 @@ fn settings(
         limits: config.limits,
         server_options: config.server_options(addresses),
         drain_delay: config.server.drain_delay,
+        push: PushOptions { policy: config.push.clone(), dialer: config.dialer.clone() },
         ..Settings::default()
     }
 }

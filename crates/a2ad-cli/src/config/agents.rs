@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Dedupe, EndUser, Retention, RunSettings};
+use engine::{Dedupe, EndUser, Retention, RunSettings, push::PushEvents};
 use inbound::{AuthOptions, ExtendedCard, ReplyForm};
 use outbound::backends::mcp::McpConfig;
 use protocol::model::SecurityScheme;
@@ -155,6 +155,12 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> St
     named
 }
 
+pub(crate) const PUSH_EVENT_NAMES: [(&str, PushEvents); 3] = [
+    ("status", PushEvents::STATUS),
+    ("progress", PushEvents::PROGRESS),
+    ("artifact", PushEvents::ARTIFACT),
+];
+
 impl AgentConfig {
     fn new(id: &str, skills: Vec<SkillSource>, defaults: &Defaults<'_>) -> Self {
         Self {
@@ -164,7 +170,8 @@ impl AgentConfig {
             skills,
             enabled: true,
             streaming: true,
-            push: false,
+            push: ProfileName::default().preset().push_default,
+            push_events: PushEvents::default(),
             extended_card: ExtendedCard::default(),
             extended_skills: Vec::new(),
             skills_allow: Vec::new(),
@@ -180,6 +187,12 @@ impl AgentConfig {
             retention: defaults.retention,
         }
     }
+}
+
+/// What webhooks are notified about: all listed events together.
+fn push_events(section: &Section<'_>) -> PushEvents {
+    let listed = section.each("push_events", |item| item.one_of(&PUSH_EVENT_NAMES));
+    listed.and_then(|events| events.into_iter().reduce(PushEvents::and)).unwrap_or_default()
 }
 
 fn security(auth: &AgentAuth, defaults: &Defaults<'_>) -> Vec<(String, SecurityScheme)> {
@@ -210,13 +223,8 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         );
     }
     let section = agents.open(id);
-    let push = section.get("push", Item::boolean).unwrap_or_default();
-    if push {
-        section.report(
-            "push",
-            "this version of a2ad does not send push notifications yet; remove the key or set it to false",
-        );
-    }
+    let profile =
+        section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default();
     let default_retention = defaults.retention;
     let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
     let security = security(&auth, defaults);
@@ -226,7 +234,8 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         description: section.get("description", text),
         enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.enabled),
         streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.streaming),
-        push,
+        push: section.get("push", Item::boolean).unwrap_or(profile.preset().push_default),
+        push_events: push_events(&section),
         extended_card: section
             .get("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES))
             .unwrap_or_default(),
@@ -234,7 +243,7 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         check_media_types: section
             .get("check_media_types", Item::boolean)
             .unwrap_or(defaults.check_media_types),
-        profile: section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default(),
+        profile,
         reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
         auth,
         end_user: section.get("end_user", |item| item.one_of(&END_USER_NAMES)).unwrap_or_default(),

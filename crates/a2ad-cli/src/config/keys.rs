@@ -162,6 +162,7 @@ pub(super) static TABLES: &[KeyTable] = &[
             ),
             table("telemetry", "Where traces are sent."),
             table("outbound", "Which addresses may be called, where a peer has chosen the URL."),
+            table("push", "When push notifications are delivered to webhooks."),
             table("audit", "The audit log: changes by operators, and refused requests."),
             table(
                 "auth",
@@ -746,6 +747,37 @@ pub(super) static TABLES: &[KeyTable] = &[
         reserved: &[],
     },
     KeyTable {
+        path: "push",
+        keys: &[
+            key(
+                "retry_after",
+                "list of durations",
+                r#"["5s", "1m", "5m", "15m", "30m", "1h", "2h", "4h", "8h"]"#,
+                "The waits between the attempts to deliver a notification, each with 20 % jitter. After the last one it \
+                 becomes a dead letter.",
+            )
+            .at_start(),
+            key("timeout", "duration", "\"15s\"", "How long a receiver may take to respond with a status of 2xx.").at_start(),
+            key(
+                "probe_after",
+                "duration",
+                "\"1m\"",
+                "How long a host that has failed eight times in a row gets no notifications, except one that tests it.",
+            )
+            .at_start(),
+            key("dead_letters", "duration", "\"7d\"", "How long notifications that were given up are kept.").at_start(),
+            key(
+                "challenge",
+                "boolean",
+                "false",
+                "Whether receivers that were registered in the draft dialect have to confirm their URL: `GET` with \
+                 `?validationToken=…`, answered with the token.",
+            )
+            .at_start(),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
         path: "outbound",
         keys: &[
             key(
@@ -861,7 +893,20 @@ pub(super) static TABLES: &[KeyTable] = &[
             ),
             key("enabled", "boolean", "true", "Whether the agent is served; its tasks stay in the store."),
             key("streaming", "boolean", "true", "Whether clients may stream."),
-            key("push", "boolean", "false", "Push notifications; this version accepts `false` only."),
+            key(
+                "push",
+                "boolean",
+                "true",
+                "Whether clients may register webhooks for their tasks; by default not where `profile` is `\"fold\"`, \
+                 `\"pinkfish\"` or `\"agent-native\"`.",
+            ),
+            key(
+                "push_events",
+                "list of `status`, `progress`, `artifact`",
+                r#"["status"]"#,
+                "What webhooks are notified about: changes of the state, status updates that leave it as it is, updates of \
+                 artifacts.",
+            ),
             one_of(
                 "extended_card",
                 || names(&EXTENDED_CARD_NAMES),

@@ -1,4 +1,4 @@
-//! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`.
+//! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`, `[push]`.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,7 +6,7 @@ use std::{
 };
 
 use a2ad::internal::{AuditOptions, ListenAddress, SHUTDOWN_LIMIT, default_audit_file};
-use engine::{Limits, MemoryBudget, PrincipalCaps, Retention};
+use engine::{Limits, MemoryBudget, PrincipalCaps, Retention, push::PushPolicy};
 use inbound::{CardShape, RateLimits};
 use protocol::ErrorTable;
 
@@ -116,6 +116,19 @@ pub(super) fn card(section: &Section<'_>) -> CardConfig {
         style: section.get("style", |item| item.one_of(&CARD_NAMES)).unwrap_or_default(),
         max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
         grpc_scheme: section.get("grpc_scheme", Item::boolean).unwrap_or(false),
+    }
+}
+
+/// When push notifications are delivered.
+pub(super) fn push(section: &Section<'_>) -> PushPolicy {
+    let defaults = PushPolicy::default();
+    let duration = |key, default| section.get(key, values::positive_duration).unwrap_or(default);
+    PushPolicy {
+        waits: section.each("retry_after", values::positive_duration).unwrap_or(defaults.waits),
+        timeout: duration("timeout", defaults.timeout),
+        probe_interval: duration("probe_after", defaults.probe_interval),
+        dead_letters: duration("dead_letters", defaults.dead_letters),
+        challenge: section.get("challenge", Item::boolean).unwrap_or(defaults.challenge),
     }
 }
 

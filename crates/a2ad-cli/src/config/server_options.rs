@@ -46,6 +46,7 @@ impl AgentConfig {
             enabled: self.enabled,
             streaming: self.streaming,
             push: self.push,
+            push_events: self.push_events,
             extended_card: self.extended_card,
             extended_skills: self.extended_skills.iter().cloned().collect(),
             extensions: self.extensions.clone(),

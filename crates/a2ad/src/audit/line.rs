@@ -19,6 +19,7 @@ pub(super) fn encode(number: u64, entry: &AuditEntry, count: u64) -> Vec<u8> {
         out.maybe_text("agent", entry.agent.as_deref());
         out.maybe_text("task", entry.task.as_deref());
         out.maybe_text("key", entry.key.as_deref());
+        out.maybe_text("delivery", entry.delivery.as_deref());
         out.maybe_text("peer", entry.peer.map(|peer| peer.to_string()).as_deref());
         out.maybe_text("requestId", entry.request_id.map(|id| format!("{id:016x}")).as_deref());
         out.text("outcome", if entry.refused.is_some() { "refused" } else { "done" });

@@ -103,6 +103,14 @@ impl Card {
         self
     }
 
+    /// Whether clients may register webhooks for their tasks; default: no.
+    #[cfg(feature = "backends")]
+    #[must_use]
+    pub fn push_notifications(mut self, push: bool) -> Self {
+        self.settings.push = push;
+        self
+    }
+
     /// Whether streaming is offered; default: yes.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {

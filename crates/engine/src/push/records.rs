@@ -1,5 +1,7 @@
 //! Seals webhooks for the store and opens them again.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use protocol::{PushConfig, model::Secret, push_record};
@@ -13,7 +15,7 @@ const KEY_BYTES: usize = 32;
 const MASKED: &str = "***";
 
 pub(crate) struct Records {
-    sealer: Sealer,
+    sealer: Arc<Sealer>,
 }
 
 /// A webhook that was opened.
@@ -37,8 +39,8 @@ pub enum Resent {
 }
 
 impl Records {
-    pub(crate) fn new(seal_key: [u8; 32]) -> Self {
-        Self { sealer: Sealer::new(seal_key) }
+    pub(crate) fn new(sealer: Arc<Sealer>) -> Self {
+        Self { sealer }
     }
 
     /// URL and secrets of a webhook, sealed. `made` is the key that signs its notifications, if the client's token is none.
@@ -99,7 +101,7 @@ mod tests {
     use crate::{push::PushEvents, store::NotificationForm};
 
     fn seal(config: &PushConfig, made: Option<&Secret>) -> (Records, NewWebhook) {
-        let records = Records::new([7; 32]);
+        let records = Records::new(Arc::new(Sealer::new([7; 32])));
         let form = NotificationForm { dialect: Dialect::V1, style: Style::default() };
         let host = host_key(&Scope::anonymous("default", "echo"), &config.url);
         let sealed = records.seal(TaskNo(5), config, made);

@@ -7,6 +7,8 @@ pub mod agent_document;
 mod agents;
 mod audit;
 mod counts;
+mod deliveries;
+pub mod delivery_document;
 pub mod key_document;
 mod keys;
 pub mod task_document;
@@ -49,6 +51,8 @@ pub(crate) enum ConsoleCall {
     GetTask,
     CancelTask,
     Counts,
+    ListDeliveries,
+    Resend,
     ReadAudit,
 }
 
@@ -61,11 +65,13 @@ impl ConsoleCall {
             Self::EnableAgent => Some("agent.enable"),
             Self::DisableAgent => Some("agent.disable"),
             Self::CancelTask => Some("task.cancel"),
+            Self::Resend => Some("delivery.resend"),
             Self::ListKeys
             | Self::ListAgents
             | Self::ListTasks
             | Self::GetTask
             | Self::Counts
+            | Self::ListDeliveries
             | Self::ReadAudit => None,
         }
     }
@@ -78,6 +84,8 @@ struct Subject {
     task: Option<String>,
     /// Id of an API key.
     key: Option<String>,
+    /// Id of a delivery.
+    delivery: Option<String>,
 }
 
 /// Handles one request. It is carried out also if its sender disconnects, so that every change is recorded.
@@ -101,11 +109,12 @@ pub(crate) async fn handle(call: ConsoleCall, exchange: Exchange, body: Body) ->
 /// Records a change in the audit log, before its response is sent. Attempts that fail are recorded too.
 async fn record(call: ConsoleCall, exchange: &Exchange, subject: Subject, refused: Option<String>) {
     let (Some(action), Some(audit)) = (call.action(), &exchange.server.audit) else { return };
-    let Subject { agent, task, key } = subject;
+    let Subject { agent, task, key, delivery } = subject;
     let entry = AuditEntry {
         agent,
         task,
         key,
+        delivery,
         peer: exchange.peer(),
         request_id: Some(exchange.request_id.number()),
         refused,
@@ -131,6 +140,8 @@ async fn respond_to(
         ConsoleCall::GetTask => tasks::get(exchange).await,
         ConsoleCall::CancelTask => tasks::cancel(exchange, subject).await,
         ConsoleCall::Counts => counts::show(exchange).await,
+        ConsoleCall::ListDeliveries => deliveries::list(exchange).await,
+        ConsoleCall::Resend => deliveries::resend(exchange, subject).await,
         ConsoleCall::ReadAudit => audit::read(exchange).await,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `docs/metrics.md` is generated from [`ALL`] (`cargo xtask gen`).
 
-use engine::metrics::{BackendKind, BackendOutcome, RunOutcome};
+use engine::metrics::{BackendKind, BackendOutcome, PushOutcome, RunOutcome};
 
 use super::{
     calls::{BindingLabel, CallOutcome, DialectLabel},
@@ -161,6 +161,11 @@ metrics! {
         "a2ad_backend_call_duration_seconds",
         &[Label { name: "kind", values: BackendKind::LABELS }],
         "How long calls of backends took, including the wait for a process.",
+    );
+    PUSH_DELIVERIES = counter(
+        "a2ad_push_deliveries_total",
+        &[Label { name: "outcome", values: PushOutcome::LABELS }],
+        "Attempts to deliver push notifications that have ended; `dead`: notifications that were given up.",
     );
     COMMIT_DURATION = seconds(
         "a2ad_commit_duration_seconds",

@@ -1,6 +1,6 @@
 //! The page: every metric of the catalogue with its samples.
 
-use engine::metrics::RunOutcome;
+use engine::metrics::{PushOutcome, RunOutcome};
 use protocol::{TaskState, dialect::v03::task::state_name};
 
 use super::{
@@ -99,6 +99,11 @@ fn runs(page: &mut Page, server: &ServerState) {
     let mut samples = page.metric(&metric::BACKEND_DURATION);
     for (kind, histogram) in runs.backends.durations() {
         samples.histogram(&[kind], histogram);
+    }
+    let mut samples = page.metric(&metric::PUSH_DELIVERIES);
+    let push = server.engine.push_metrics();
+    for (index, outcome) in PushOutcome::LABELS.iter().enumerate() {
+        samples.sample(&[outcome], push.map_or(0, |push| push.outcomes()[index].get()));
     }
 }
 

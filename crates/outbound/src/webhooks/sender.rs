@@ -2,7 +2,7 @@
 //!
 //! Redirects are not followed. The body of a response is read only to keep the connection, and means nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::{
+    push_key::PushKey,
     signature::{ID_HEADER, SIGNATURE_HEADER, SigningKey, TIMESTAMP_HEADER, seconds},
-    token_signer::PushSigner,
 };
 use crate::dial::{DialError, Dialer, FetchLimits, UrlSource};
 
@@ -40,21 +40,17 @@ const CHALLENGE: &str = "validationToken";
 #[derive(Clone)]
 pub struct WebhookSender {
     dialer: Dialer,
-    signer: Arc<dyn Fn() -> Option<Arc<PushSigner>> + Send + Sync>,
+    key: PushKey,
 }
 
 impl WebhookSender {
-    /// Sends through this dialler. `signer` gives the server's own key when a webhook asks for a token that is signed with
-    /// it.
-    pub fn new(
-        dialer: Dialer,
-        signer: impl Fn() -> Option<Arc<PushSigner>> + Send + Sync + 'static,
-    ) -> Self {
-        Self { dialer, signer: Arc::new(signer) }
+    /// Sends through this dialler, and signs with this key where a webhook asks for that.
+    pub fn new(dialer: Dialer, key: PushKey) -> Self {
+        Self { dialer, key }
     }
 
     async fn post(&self, request: PushRequest) -> SendResult {
-        let headers = match self.headers(&request) {
+        let headers = match self.headers(&request).await {
             Ok(headers) => headers,
             Err(reason) => return SendResult::Failed(reason),
         };
@@ -76,9 +72,10 @@ impl WebhookSender {
         SendResult::Rejected { status: head.status.as_u16(), retry_after: retry_after(&head.headers) }
     }
 
-    fn headers(&self, request: &PushRequest) -> Result<HeaderMap, String> {
+    async fn headers(&self, request: &PushRequest) -> Result<HeaderMap, String> {
         let key = SigningKey::from_token(request.signing_key.expose())
             .ok_or("the key that signs its notifications cannot be read")?;
+        let credential = self.credential(request).await?;
         let mut headers = HeaderMap::new();
         let mut set = |name: HeaderName, text: &str| match HeaderValue::from_str(text) {
             Ok(value) => {
@@ -102,7 +99,7 @@ impl WebhookSender {
                 set(TOKEN_1_0, token.expose())?;
             }
         }
-        if let Some((name, value)) = self.credential(request)? {
+        if let Some((name, value)) = credential {
             set(name, value.expose())?;
         }
         for value in headers.values_mut() {
@@ -112,11 +109,11 @@ impl WebhookSender {
     }
 
     /// The header by which the server authenticates: that of the first scheme for which there is a credential.
-    fn credential(&self, request: &PushRequest) -> Result<Option<(HeaderName, Secret)>, String> {
+    async fn credential(&self, request: &PushRequest) -> Result<Option<(HeaderName, Secret)>, String> {
         let Some(PushAuth { schemes, credentials, .. }) = &request.authentication else { return Ok(None) };
         for scheme in schemes {
             if scheme.eq_ignore_ascii_case("jwt") {
-                let signer = (self.signer)().ok_or("the server's own key cannot be read")?;
+                let signer = self.key.signer().await.map_err(|error| error.to_string())?;
                 let token = signer.sign(&request.body, request.now);
                 return Ok(Some((header::AUTHORIZATION, Secret::new(format!("Bearer {token}")))));
             }

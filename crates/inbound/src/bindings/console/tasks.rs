@@ -94,7 +94,7 @@ fn read_time(text: &str) -> Result<Timestamp, Error> {
     Timestamp::parse(text).ok_or_else(|| Violation::new("since", expected).into())
 }
 
-fn read_size(text: &str) -> Result<usize, Error> {
+pub(super) fn read_size(text: &str) -> Result<usize, Error> {
     let size = text.parse().ok().filter(|size| (1..=MAX_PAGE_SIZE).contains(size));
     let expected = format_args!("expected a number from 1 to {MAX_PAGE_SIZE}");
     size.ok_or_else(|| Violation::new("pageSize", expected).into())

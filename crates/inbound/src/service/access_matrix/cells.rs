@@ -147,6 +147,8 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                     | ConsoleCall::DisableAgent
                     | ConsoleCall::ListTasks
                     | ConsoleCall::Counts
+                    | ConsoleCall::ListDeliveries
+                    | ConsoleCall::Resend
                     | ConsoleCall::ReadAudit,
                 )
                 | Handler::Card(_)
