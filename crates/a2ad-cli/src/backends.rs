@@ -4,12 +4,16 @@
 //! [`Backends::start`] starts every MCP server. The catalog is built from what the servers offer at the moment, and built again when that
 //! changes. [`Backends::update`] follows a new configuration: servers that it does not change keep their processes.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use engine::{AgentResult, OnCrash};
 use futures_util::future::{BoxFuture, join_all, select_all};
 use outbound::{
-    backend::{Backend, Call, Reply},
+    backend::{Backend, Call, CallRecord, RecordedBackend, Reply},
     backends::mcp::{McpConfig, McpServer, Status, Tool},
     process::Launcher,
     schema::Schema,
@@ -18,7 +22,10 @@ use outbound::{
 use protocol::Json;
 use tokio::sync::watch;
 
-use crate::config::{Config, DocumentConfig, launcher};
+use crate::{
+    config::{BackendConfig, Config, DocumentConfig, SkillConfig, SkillSource, launcher},
+    operator_reports::{BackendName, BackendSource, WatchedBackend},
+};
 
 /// How long a start waits for the tools of MCP servers, so that tasks left by the last process find their skills.
 const FIRST_LIST: Duration = Duration::from_secs(15);
@@ -28,7 +35,13 @@ pub(crate) struct Backends {
     mcp: BTreeMap<String, Running>,
     /// By the name of the document.
     operations: BTreeMap<String, Vec<Skill>>,
+    /// What is known about the calls of each backend; kept over reloads.
+    records: Mutex<BTreeMap<BackendName, Arc<CallRecord>>>,
 }
+
+/// The kinds of backends, as the file names them.
+const MCP: &str = "mcp";
+const OPENAPI: &str = "openapi";
 
 /// Which documents are fetched again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +64,8 @@ impl Backends {
             DocumentConfig::Read(skills) => Some((name.clone(), skills.clone())),
             DocumentConfig::Fetched { .. } => None,
         };
-        Self { mcp: BTreeMap::new(), operations: documents.iter().filter_map(read).collect() }
+        let operations = documents.iter().filter_map(read).collect();
+        Self { mcp: BTreeMap::new(), operations, records: Mutex::default() }
     }
 
     /// Starts the MCP servers and loads the OpenAPI documents, and waits until each server has listed its tools or has
@@ -64,7 +78,11 @@ impl Backends {
     pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
         let launcher = launcher();
         let start = |(name, server): (&String, _)| (name.clone(), Running::start(server, &launcher, config));
-        let mut backends = Self { mcp: config.mcp.iter().map(start).collect(), operations: BTreeMap::new() };
+        let mut backends = Self {
+            mcp: config.mcp.iter().map(start).collect(),
+            operations: BTreeMap::new(),
+            records: Mutex::default(),
+        };
         for (name, document) in &config.openapi {
             backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
         }
@@ -113,6 +131,8 @@ impl Backends {
         self.mcp.retain(|name, _| new.mcp.contains_key(name));
         self.mcp.extend(started);
         self.operations = operations;
+        let watched = self.watched(new);
+        self.records().retain(|name, _| watched.contains_key(name));
         Ok(())
     }
 
@@ -121,7 +141,8 @@ impl Backends {
         let launcher = launcher();
         let started =
             config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
-        let backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
+        let mcp = started.into_iter().collect();
+        let backends = Self { mcp, operations: BTreeMap::new(), records: Mutex::default() };
         first_lists(backends.mcp.values()).await;
         backends
     }
@@ -147,33 +168,76 @@ impl Backends {
     pub(crate) fn tool_skills(&self, server: &str) -> Vec<Skill> {
         let Some(running) = self.mcp.get(server) else { return Vec::new() };
         let tools = running.tools.borrow().clone();
-        tools.iter().flat_map(|tools| tools.iter()).map(|tool| running.skill(tool)).collect()
+        let skills = tools.iter().flat_map(|tools| tools.iter()).map(|tool| running.skill(tool));
+        skills.map(|skill| self.recorded(MCP, server, skill)).collect()
     }
 
     /// One tool as a skill. Without its schemas if the server has not listed it.
     pub(crate) fn tool_skill(&self, server: &str, tool: &str) -> Skill {
         let listed = self.tools(server).and_then(|tools| tools.iter().find(|one| one.name == tool).cloned());
         match (self.mcp.get(server), listed) {
-            (Some(running), Some(listed)) => running.skill(&listed),
-            (running, _) => Skill {
-                id: tool.to_owned(),
-                description: format!("The tool {tool} of the MCP server {server}"),
-                tags: Vec::new(),
-                examples: Vec::new(),
-                input_schema: None,
-                output_schema: None,
-                on_crash: OnCrash::Fail,
-                backend: running.map_or_else(
-                    || Arc::new(NotRunning) as Arc<dyn Backend>,
-                    |running| running.server.backend(tool),
-                ),
-            },
+            (Some(running), Some(listed)) => self.recorded(MCP, server, running.skill(&listed)),
+            (running, _) => self.recorded(
+                MCP,
+                server,
+                Skill {
+                    id: tool.to_owned(),
+                    description: format!("The tool {tool} of the MCP server {server}"),
+                    tags: Vec::new(),
+                    examples: Vec::new(),
+                    input_schema: None,
+                    output_schema: None,
+                    on_crash: OnCrash::Fail,
+                    backend: running.map_or_else(
+                        || Arc::new(NotRunning) as Arc<dyn Backend>,
+                        |running| running.server.backend(tool),
+                    ),
+                },
+            ),
         }
     }
 
     /// The operations of an OpenAPI document as skills.
     pub(crate) fn operations(&self, document: &str) -> Vec<Skill> {
-        self.operations.get(document).cloned().unwrap_or_default()
+        let skills = self.operations.get(document).cloned().unwrap_or_default();
+        skills.into_iter().map(|skill| self.recorded(OPENAPI, document, skill)).collect()
+    }
+
+    /// A skill whose calls are recorded under the name of its backend.
+    pub(crate) fn recorded(&self, kind: &'static str, name: &str, skill: Skill) -> Skill {
+        let record = self.record((name.to_owned(), kind));
+        Skill { backend: Arc::new(RecordedBackend::new(Arc::clone(&skill.backend), record)), ..skill }
+    }
+
+    /// The backends of a configuration, for operators.
+    pub(crate) fn watched(&self, config: &Config) -> BTreeMap<BackendName, WatchedBackend> {
+        let servers = self
+            .mcp
+            .iter()
+            .map(|(name, running)| ((name.clone(), MCP), BackendSource::Mcp(running.server.clone())));
+        let documents = self
+            .operations
+            .iter()
+            .map(|(name, operations)| ((name.clone(), OPENAPI), BackendSource::OpenApi(operations.len())));
+        let skills = config.agents.iter().flat_map(|agent| &agent.skills).filter_map(|skill| match skill {
+            SkillSource::Own(SkillConfig { id, backend: BackendConfig::Ready { kind, .. }, .. }) => {
+                Some(((id.clone(), *kind), BackendSource::Skill))
+            }
+            SkillSource::Own(_) | SkillSource::Mcp { .. } | SkillSource::OpenApi { .. } => None,
+        });
+        let watched = |(name, source): (BackendName, BackendSource)| {
+            let record = self.record(name.clone());
+            (name, WatchedBackend { record, source })
+        };
+        servers.chain(documents).chain(skills).map(watched).collect()
+    }
+
+    fn record(&self, name: BackendName) -> Arc<CallRecord> {
+        Arc::clone(self.records().entry(name).or_default())
+    }
+
+    fn records(&self) -> MutexGuard<'_, BTreeMap<BackendName, Arc<CallRecord>>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves when the tools of a server have changed. Cancel safe.

@@ -18,6 +18,7 @@ mod read;
 #[cfg(test)]
 mod reference;
 mod registration;
+mod report;
 mod run_settings;
 mod schemas;
 mod sections;
@@ -43,7 +44,7 @@ use engine::{
     Dedupe, EndUser, Limits, Retention, RunSettings,
     push::{PushEvents, PushPolicy},
 };
-use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, RateLimits, ReplyForm};
+use inbound::{AllowedHost, CardShape, ConfigReport, CorsOrigin, ExtendedCard, IpNet, RateLimits, ReplyForm};
 use outbound::{
     backend::Backend,
     backends::{
@@ -65,6 +66,7 @@ pub(crate) use backends::launcher;
 pub(crate) use inbound::tls::FileStamp;
 pub(crate) use mode::{Mode, ServerMode};
 pub(crate) use operator_view::{AgentView, OperatorView, operator_view};
+pub(crate) use report::in_use;
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;
@@ -104,6 +106,18 @@ pub(crate) struct Config {
     pub(crate) folder: Option<FolderReport>,
     /// What a reload cannot change.
     pub(crate) start_values: StartValues,
+    /// For operators.
+    pub(crate) report: Report,
+}
+
+/// A [`ConfigReport`] that is not part of the values that tests compare.
+#[derive(Clone, Default)]
+pub(crate) struct Report(pub(crate) ConfigReport);
+
+impl fmt::Debug for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Report")
+    }
 }
 
 /// What was found in the skills folder.
@@ -492,6 +506,7 @@ pub(crate) fn load_text(text: &str, source: Source<'_>, check: ListenCheck) -> R
     let directory = source_directory(source_path.as_deref());
     let mut config = read_all(&root, &directory, in_use, listing);
     config.start_values = StartValues::of(&tree);
+    config.report = Report(report::report(&tree, file.clone()));
     if check == ListenCheck::Checked
         && let Some(text) = config.unprotected_listener()
     {
@@ -612,5 +627,6 @@ fn read_all(
         dialer,
         folder,
         start_values: StartValues::default(),
+        report: Report::default(),
     }
 }

@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod logging;
 mod nearest;
+mod operator_reports;
 mod reload;
 pub mod selftest;
 

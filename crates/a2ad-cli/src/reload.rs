@@ -1,5 +1,6 @@
 //! Follows changes while the server runs: a saved configuration file, SIGHUP, files of the skills folder, and the tools of MCP
-//! servers. Each becomes a new catalog, which the server swaps in; a run keeps the one it began with.
+//! servers. Each becomes a new catalog, which the server swaps in; a run keeps the one it began with. The rate limits are
+//! swapped in with it.
 //!
 //! A configuration that is not valid, or that names a document which cannot be fetched, changes nothing: the one in use
 //! stays, and the log has the problems with file and line. Keys that take effect at a start only are reported when
@@ -9,9 +10,9 @@ mod watch;
 
 use std::{convert::Infallible, sync::Arc};
 
-use a2ad::internal::AuditLog;
-use engine::{Catalog, Clock};
-use inbound::{Audit as _, AuditEntry};
+use a2ad::internal::{AuditLog, Reloaded};
+use engine::Clock;
+use inbound::{Audit as _, AuditEntry, ConfigReport};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -24,6 +25,7 @@ pub(crate) use watch::Watch;
 use crate::{
     backends::{Backends, Fetch},
     config::{self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartValues},
+    operator_reports::Reports,
 };
 
 /// Where the configuration comes from, at every load.
@@ -104,8 +106,11 @@ pub(crate) struct Reloader {
     backends: Backends,
     watch: Watch,
     hangup: Option<Signal>,
-    catalogs: mpsc::Sender<Catalog>,
+    reloads: mpsc::Sender<Reloaded>,
     audit: Option<Arc<AuditLog>>,
+    reports: Arc<Reports>,
+    /// Of the configuration that the server was started with.
+    start_report: ConfigReport,
 }
 
 impl Reloader {
@@ -116,10 +121,35 @@ impl Reloader {
         backends: Backends,
         watch: Watch,
         hangup: Option<Signal>,
-        catalogs: mpsc::Sender<Catalog>,
+        reloads: mpsc::Sender<Reloaded>,
     ) -> Self {
         let start_values = loaded.config.start_values.clone();
-        Self { origin, loaded, start_values, backends, watch, hangup, catalogs, audit: None }
+        let start_report = loaded.config.report.0.clone();
+        let (audit, reports) = (None, Arc::default());
+        let reloader = Self {
+            origin,
+            loaded,
+            start_values,
+            backends,
+            watch,
+            hangup,
+            reloads,
+            audit,
+            reports,
+            start_report,
+        };
+        reloader.report();
+        reloader
+    }
+
+    /// What operators see.
+    pub(crate) fn reports(&self) -> Arc<Reports> {
+        Arc::clone(&self.reports)
+    }
+
+    fn report(&self) {
+        let config = config::in_use(&self.start_report, &self.loaded.config.report.0);
+        self.reports.set(self.backends.watched(&self.loaded.config), config);
     }
 
     /// Records every reload there.
@@ -215,8 +245,10 @@ impl Reloader {
     async fn publish(&self) {
         warn_of_missing_tools(&self.loaded.config, &self.backends);
         let catalog = block_in_place(|| self.loaded.config.catalog(&self.backends));
+        let rate_limits = Some(self.loaded.config.rate_limits);
+        self.report();
         // The server that would use it has stopped.
-        let _ = self.catalogs.send(catalog).await;
+        let _ = self.reloads.send(Reloaded { catalog, rate_limits }).await;
     }
 
     fn listing(&self) -> Option<Listing> {

@@ -253,3 +253,221 @@ async fn the_audit_log_can_be_off_or_elsewhere() {
         }
     }
 }
+
+/// A server with a backend of each kind: one that works, and one that does not.
+fn with_backends() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = format!("[\"{}\", \"selftest-tools\", \"add\"]", env!("CARGO_BIN_EXE_a2ad"));
+    let config = format!(
+        r#"
+[limits]
+concurrent = 7
+[mcp.tools]
+command = {tools}
+env = {{ SECRET = "hunter2" }}
+[mcp.broken]
+command = ["sh", "-c", "echo no such database >&2; exit 1"]
+[skills.date]
+command = {{ argv = ["date"] }}
+[skills.fails]
+command = {{ argv = ["sh", "-c", "echo out of paper >&2; exit 3"] }}
+[skills.fx]
+http = {{ url = "http://127.0.0.1:1/fx?key=hunter2", bearer_env = "FX_TOKEN" }}
+attempts = 1
+[openapi.pets]
+file = "pets.json"
+base_url = "http://127.0.0.1:1"
+"#
+    );
+    fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let pets = r#"{"openapi":"3.1.0","info":{"title":"pets","version":"1"},"paths":{"/pets":{"get":
+        {"operationId":"listPets","responses":{"200":{"description":"pets"}}}}}}"#;
+    fs::write(folder.path().join("pets.json"), pets).unwrap();
+    folder
+}
+
+async fn call_skill(server: &Server, skill: &str) {
+    let path = format!("/run/{skill}");
+    let headers = [("content-type", "application/json")];
+    http1::request(server.address, "POST", &path, &headers, b"{}").await.unwrap();
+}
+
+#[tokio::test]
+async fn backends_of_a_server_show_their_health() {
+    let folder = with_backends();
+    run(folder.path(), &["ops", "backends"]).await.fails(1, "there is no store");
+    let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("FX_TOKEN", "hunter2");
+    let server = Server::start_command(command).await.unwrap();
+    for skill in ["date", "fails", "fx", "date"] {
+        call_skill(&server, skill).await;
+    }
+    let shown = run(folder.path(), &["ops", "backends", "--json"]).await;
+    shown.succeeds(ON);
+    assert!(!shown.out.contains("hunter2"), "{shown:?}");
+    let document = shown.document();
+    let of = |name: &str| {
+        let mut backends = document["backends"].as_array().unwrap().iter();
+        backends.find(|backend| backend["name"] == name).unwrap_or_else(|| panic!("{name}: {document}"))
+    };
+    let numbers = |name: &str| {
+        let backend = of(name);
+        (
+            backend["kind"].as_str().unwrap(),
+            backend["state"].as_str().unwrap(),
+            backend["calls"].clone(),
+            backend["failures"].clone(),
+        )
+    };
+    assert_eq!(numbers("date"), ("command", "ready", 2.into(), 0.into()));
+    assert_eq!(numbers("fails"), ("command", "failing", 1.into(), 1.into()));
+    assert_eq!(numbers("fx"), ("http", "failing", 1.into(), 1.into()));
+    assert_eq!(numbers("pets"), ("openapi", "unused", 0.into(), 0.into()));
+    assert_eq!((&of("pets")["tools"], &of("tools")["tools"]), (&1.into(), &1.into()));
+    assert_eq!((numbers("tools").1, &of("tools")["processes"]), ("ready", &1.into()));
+    assert!(matches!(numbers("broken").1, "backing-off" | "failed" | "starting"), "{document}");
+    assert!(of("broken")["lastError"].as_str().unwrap().contains("no such database"), "{document}");
+    assert!(of("fails")["lastErrorAt"].as_str().unwrap().starts_with("20"), "{document}");
+    assert!(of("date").get("lastError").is_none() && of("date").get("processes").is_none());
+    // A reload keeps what is known of backends that stay.
+    let path = folder.path().join("a2ad.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.replace("[mcp.broken]", "[mcp.renamed]")).unwrap();
+    server.wait_for_log("the configuration was reloaded").await.unwrap();
+    let lines = run(folder.path(), &["ops", "backends"]).await;
+    let lines = lines.succeeds("6 backends on the running server");
+    assert!(lines.contains("renamed") && !lines.contains("broken"), "{lines}");
+    assert!(
+        lines.lines().any(|line| line.starts_with("date") && line.ends_with("2 calls, 0 failed")),
+        "{lines}"
+    );
+    stop(server).await;
+    run(folder.path(), &["ops", "backends"]).await.fails(1, "only a server has backends");
+}
+
+#[tokio::test]
+async fn the_configuration_is_shown_with_its_sources_and_without_secrets() {
+    let folder = with_backends();
+    let setting = |document: &Value, key: &str| {
+        let settings = document["settings"].as_array().unwrap();
+        let found = settings.iter().find(|setting| setting["key"] == key);
+        found.unwrap_or_else(|| panic!("{key}: {document}")).clone()
+    };
+    // Without a server and without a store: what the file gives.
+    let shown = run(folder.path(), &["ops", "config", "--json"]).await;
+    shown.succeeds("of the file a2ad.toml and the environment");
+    let document = shown.document();
+    assert_eq!(document["file"], "a2ad.toml");
+    let concurrent = setting(&document, "limits.concurrent");
+    assert_eq!(
+        (&concurrent["value"], &concurrent["source"], &concurrent["line"]),
+        (&7.into(), &"file".into(), &3.into())
+    );
+    assert_eq!(setting(&document, "limits.queued")["source"], "default");
+    assert!(!folder.path().join("a2ad.db").exists());
+
+    let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("FX_TOKEN", "hunter2").env("A2AD_LIMITS__QUEUED", "99");
+    let server = Server::start_command(command).await.unwrap();
+    let shown = run(folder.path(), &["ops", "config", "--json"]).await;
+    shown.succeeds("in use on the running server");
+    assert!(!shown.out.contains("hunter2"), "{shown:?}");
+    let document = shown.document();
+    let queued = setting(&document, "limits.queued");
+    assert_eq!(
+        (&queued["value"], &queued["source"], &queued["name"]),
+        (&99.into(), &"environment".into(), &"A2AD_LIMITS__QUEUED".into())
+    );
+    assert_eq!(setting(&document, "server.listen")["source"], "flag");
+    let url = setting(&document, "skills.fx.http.url");
+    assert_eq!((&url["value"], &url["masked"]), (&"http://127.0.0.1:1/fx?key=***".into(), &true.into()));
+    assert_eq!(setting(&document, "skills.fx.http.bearer_env")["value"], "FX_TOKEN");
+    assert_eq!(setting(&document, "mcp.tools.env")["value"]["SECRET"], "***");
+    // What needs a start is shown as it is in use.
+    let path = folder.path().join("a2ad.toml");
+    let config = fs::read_to_string(&path)
+        .unwrap()
+        .replace("concurrent = 7", "concurrent = 8\nrate = { per_key = \"5/s\" }");
+    fs::write(&path, config).unwrap();
+    server.wait_for_log("the configuration was reloaded").await.unwrap();
+    let lines = run(folder.path(), &["ops", "config"]).await;
+    let line = |key: &str| {
+        lines
+            .out
+            .lines()
+            .find(|line| line.starts_with(key))
+            .unwrap()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(line("limits.concurrent"), "limits.concurrent 7 line 3, 8 after the next start");
+    assert_eq!(line("limits.rate.per_key"), "limits.rate.per_key \"5/s\" line 4");
+    stop(server).await;
+    let shown = run(folder.path(), &["ops", "config", "--json"]).await;
+    assert_eq!(setting(&shown.document(), "limits.concurrent")["value"], 8);
+    let store = folder.path().join("a2ad.db");
+    fs::rename(folder.path().join("a2ad.toml"), folder.path().join("other.toml")).unwrap();
+    let unknown = run(folder.path(), &["ops", "config", "--store", store.to_str().unwrap()]).await;
+    unknown.fails(2, "name it with --config");
+}
+
+/// The commands of docs/operators.md work as they are written, except for the port.
+#[tokio::test]
+async fn the_commands_of_the_documentation_work_as_pasted() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators.md");
+    let document = fs::read_to_string(document).unwrap();
+    let blocks = document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let folder = configured();
+    let server = serve(folder.path()).await;
+    let task = hold(&server).await;
+    let mut commands = 0;
+    for block in blocks {
+        commands += block.matches("curl").count();
+        // Each response is shown with its status; a shell would show only the documents.
+        let block = block.replace("127.0.0.1:4242", &server.address.to_string());
+        let block = block.replace("curl ", "curl -sS --fail-with-body -w '\\n%{http_code}\\n' ");
+        let mut shell = process::command("bash");
+        shell.args(["-ec", &block]).current_dir(folder.path());
+        let output = tokio::time::timeout(TIMEOUT, shell.output()).await.unwrap().unwrap();
+        let (out, err) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success(), "{block}{out}{err}");
+        assert_eq!(out.lines().filter(|line| *line == "200").count(), block.matches("curl").count(), "{out}");
+        assert!(out.contains(r#""id":"echo""#) && out.contains(&task), "{out}");
+    }
+    assert!(commands >= 5, "{commands} commands");
+    // What they have done: the agent is disabled.
+    assert_eq!(card_status(&server, "echo").await, 404);
+    stop(server).await;
+}
+
+#[tokio::test]
+async fn client_commands_continue_the_trace_of_their_environment() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let folder = configured();
+    let server = serve(folder.path()).await;
+    let url = server.url();
+    let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
+    for (number, arguments) in
+        [&["send", "echo", "hi"][..], &["stream", "echo", "hi"], &["tasks", "ls", "echo"]].iter().enumerate()
+    {
+        let mut command = a2ad(folder.path(), arguments);
+        command.env("A2AD_URL", &url).env("TRACEPARENT", &parent);
+        assert!(command.output().await.unwrap().status.success(), "{arguments:?}");
+        let calls = || {
+            server.log().lines().filter(|line| line.contains("a2ad::call") && line.contains(TRACE)).count()
+        };
+        let logged = async {
+            while calls() <= number {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(TIMEOUT, logged).await.is_ok(), "{arguments:?}: {}", server.log_tail());
+    }
+    // An invalid one is ignored.
+    let mut command = a2ad(folder.path(), &["send", "echo", "hi"]);
+    command.env("A2AD_URL", &url).env("TRACEPARENT", "00-x");
+    assert!(command.output().await.unwrap().status.success());
+    stop(server).await;
+}

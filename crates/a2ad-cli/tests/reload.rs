@@ -469,3 +469,46 @@ async fn mcp_clients_are_notified_of_a_saved_file() {
     let listed = next_message(&mut listed).await.to_string();
     assert!(listed.contains(r#""name":"added""#), "{listed}");
 }
+
+/// Behind a proxy, callers are counted by their address, also on loopback.
+#[tokio::test(flavor = "multi_thread")]
+async fn saved_file_changes_the_rate_limits() {
+    let config = |rate: &str| {
+        format!(
+            "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n[limits.rate]\nper_key = \"{rate}\"\n{BUILTINS}"
+        )
+    };
+    let running = Running::start(&config("2/h")).await;
+    let call = async |client: &str| {
+        let headers = [("content-type", "application/json"), ("x-forwarded-for", client)];
+        let body = br#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
+        let response =
+            http1::request(running.server.address, "POST", "/a2a/main", &headers, body).await.unwrap();
+        (response.status, response.headers.get("retry-after").map(str::to_owned))
+    };
+    let change = async |rate: &str| {
+        let before = running.reloads();
+        running.replace("a2ad.toml", &config(rate));
+        running.wait(|| running.reloads() > before).await;
+    };
+    for status in [200, 200, 429] {
+        assert_eq!(call("192.0.2.1").await.0, status);
+    }
+    assert_eq!(call("192.0.2.2").await.0, 200);
+    change("4/h").await;
+    // Who has used up the old rate has used up the new one; who has used half of it has the other half.
+    let (status, retry_after) = call("192.0.2.1").await;
+    assert_eq!(status, 429);
+    assert!(retry_after.unwrap().parse::<u32>().unwrap() <= 900);
+    for status in [200, 200, 429] {
+        assert_eq!(call("192.0.2.2").await.0, status);
+    }
+    // The same rate again changes nothing, and an empty one is no limit.
+    running.hang_up().await;
+    assert_eq!(call("192.0.2.1").await.0, 429);
+    change("").await;
+    for _ in 0..10 {
+        assert_eq!(call("192.0.2.1").await.0, 200);
+    }
+    assert!(!running.server.log().contains("next start"), "{}", running.server.log_tail());
+}

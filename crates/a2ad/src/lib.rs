@@ -68,7 +68,7 @@ pub mod internal {
         listeners::{ListenAddress, Listeners, audiences, is_loopback},
         local::LocalServer,
         probe::{ProbeResult, get as probe},
-        serve::{SHUTDOWN_LIMIT, Settings, serve},
+        serve::{Reloaded, SHUTDOWN_LIMIT, Settings, serve},
     };
 }
 

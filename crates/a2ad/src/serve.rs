@@ -4,7 +4,7 @@ use std::{convert::Infallible, net::SocketAddr, path::PathBuf, sync::Arc, time::
 
 use engine::{Catalog, Clock, CurrentCatalog, Limits, STOP_GRACE};
 use futures_util::future::{FusedFuture, FutureExt as _};
-use inbound::{Audit, AuditEntry, ServerOptions, listen, tls::TlsError};
+use inbound::{Audit, AuditEntry, HttpService, RateLimits, ServerOptions, listen, tls::TlsError};
 use store::InstanceState;
 use tokio::{
     net::ToSocketAddrs,
@@ -44,8 +44,8 @@ pub struct Settings {
     pub store: PathBuf,
     /// The agents and their settings.
     pub catalog: Catalog,
-    /// Catalogs that replace it while the server runs.
-    pub catalogs: Option<mpsc::Receiver<Catalog>>,
+    /// What replaces it while the server runs.
+    pub reloads: Option<mpsc::Receiver<Reloaded>>,
     /// The limits of runs, tasks and memory.
     pub limits: Limits,
     /// The options of paths and cards.
@@ -59,6 +59,20 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
+/// What a reload of the configuration changes in a running server.
+pub struct Reloaded {
+    /// The agents and their settings.
+    pub catalog: Catalog,
+    /// How often callers may call; `None`: as before.
+    pub rate_limits: Option<RateLimits>,
+}
+
+impl From<Catalog> for Reloaded {
+    fn from(catalog: Catalog) -> Self {
+        Self { catalog, rate_limits: None }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -66,7 +80,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
             catalog: Catalog::new(outbound::agents::demo_names()[0], outbound::agents::demo()),
-            catalogs: None,
+            reloads: None,
             limits: Limits::default(),
             server_options: ServerOptions::default(),
             drain_delay: None,
@@ -197,7 +211,7 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
         listen: _,
         store,
         catalog,
-        catalogs,
+        reloads,
         limits,
         mut server_options,
         drain_delay,
@@ -228,11 +242,11 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
         tracing::warn!("{warning}");
     }
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(addresses));
-    let current = server.current_catalog();
+    let (current, service) = (server.current_catalog(), server.service());
     let serving = serve_until_stopped(server, listeners.sockets, signals, drain_delay);
     let served = tokio::select! {
         served = serving => served,
-        never = replace_catalog(&current, catalogs) => match never {},
+        never = apply_reloads(&current, &service, reloads) => match never {},
     };
     audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
     served
@@ -253,13 +267,17 @@ impl ProcessAudit {
     }
 }
 
-/// Puts each new catalog into use.
-pub(crate) async fn replace_catalog(
+/// Puts what was reloaded into use.
+pub(crate) async fn apply_reloads(
     current: &CurrentCatalog,
-    catalogs: Option<mpsc::Receiver<Catalog>>,
+    service: &HttpService,
+    reloads: Option<mpsc::Receiver<Reloaded>>,
 ) -> Infallible {
-    if let Some(mut catalogs) = catalogs {
-        while let Some(catalog) = catalogs.recv().await {
+    if let Some(mut reloads) = reloads {
+        while let Some(Reloaded { catalog, rate_limits }) = reloads.recv().await {
+            if let Some(rate_limits) = rate_limits {
+                service.set_rate_limits(rate_limits);
+            }
             let replaced = current.swap(catalog);
             // Not on a thread that serves requests.
             let _ = tokio::task::spawn_blocking(move || drop(replaced)).await;

@@ -34,10 +34,14 @@ use crate::{
     store_keys::StoreKeys,
 };
 
+#[cfg(feature = "backends")]
+pub use crate::push::PushOptions;
 pub use api_keys::ApiKeys;
 pub use auth::Auth;
 pub use axum::Router;
 pub use card::Card;
+#[cfg(feature = "backends")]
+pub use engine::push::PushPolicy;
 pub use engine::{
     AgentInfo, ApiKey, ApiKeyError, Dedupe, Limits, PrincipalCaps, RegisteredAgent, Retention, RunSettings,
     store::StoreError,
@@ -46,10 +50,6 @@ pub use inbound::{
     AcceptedVersions, AuthMethod, Caller, CardShape, ExtendedCard, Peer, Rate, RateLimits,
     tls::{TlsError, TlsFile, TlsFiles},
 };
-#[cfg(feature = "backends")]
-pub use crate::push::PushOptions;
-#[cfg(feature = "backends")]
-pub use engine::push::PushPolicy;
 pub use listen::Listen;
 pub use protocol::ErrorTable;
 pub use store::{KeyFileError, OpenError};

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use engine::Catalog;
 use http::HeaderValue;
 use inbound::McpError;
 use tokio::{io, sync::mpsc};
@@ -10,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ServeError, Server,
-    serve::{Settings, Signals, replace_catalog},
+    serve::{Reloaded, Settings, Signals, apply_reloads},
 };
 
 /// How long runs may take to end.
@@ -30,10 +29,10 @@ pub enum StdioError {
 /// Serves until standard input ends or a signal arrives. Tasks are kept in a temporary store. Of the settings, those of
 /// listeners are not used; the address is used in the URLs of cards.
 pub async fn serve_stdio(settings: Settings) -> Result<(), StdioError> {
-    let Settings { listen, catalog, catalogs, limits, server_options, .. } = settings;
+    let Settings { listen, catalog, reloads, limits, server_options, .. } = settings;
     let folder = tempfile::Builder::new().prefix("a2ad-").tempdir().map_err(ServeError::TemporaryStore)?;
     let server = Server::open(&folder.path().join("a2ad.db"), catalog, limits, server_options)?;
-    let served = serve(&server, &listen.to_string(), catalogs).await;
+    let served = serve(&server, &listen.to_string(), reloads).await;
     server.drain(STOP_LIMIT).await;
     served
 }
@@ -41,7 +40,7 @@ pub async fn serve_stdio(settings: Settings) -> Result<(), StdioError> {
 async fn serve(
     server: &Server,
     host: &str,
-    catalogs: Option<mpsc::Receiver<Catalog>>,
+    reloads: Option<mpsc::Receiver<Reloaded>>,
 ) -> Result<(), StdioError> {
     let mut signals = Signals::new();
     let host = HeaderValue::from_str(host).unwrap_or(HeaderValue::from_static("localhost"));
@@ -56,6 +55,6 @@ async fn serve(
             Ok(serving.await?)
         }
         failure = server.failed() => Err(failure.into()),
-        never = replace_catalog(&current, catalogs) => match never {},
+        never = apply_reloads(&current, &service, reloads) => match never {},
     }
 }

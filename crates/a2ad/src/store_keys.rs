@@ -25,7 +25,10 @@ const PUSH: &str = "push";
 /// The keys of a store that this process has open.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreKeys {
-    #[cfg_attr(not(feature = "backends"), expect(dead_code, reason = "nothing is sealed without push notifications"))]
+    #[cfg_attr(
+        not(feature = "backends"),
+        expect(dead_code, reason = "nothing is sealed without push notifications")
+    )]
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) push: PushKey,
 }

@@ -18,17 +18,17 @@ use std::sync::Arc;
 
 use crate::seal::Sealer;
 
-pub(crate) use self::{
-    delivery::Deliverer,
-    records::{Records, host_key, masked, random_key},
-    worker::Worker,
-};
 pub use self::{
     deliveries::{Deliveries, DeliveryId, ListedDelivery, ListedState},
     events::PushEvents,
     policy::PushPolicy,
     records::Resent,
     sender::{PushRequest, PushSender, SendResult},
+};
+pub(crate) use self::{
+    delivery::Deliverer,
+    records::{Records, host_key, masked, random_key},
+    worker::Worker,
 };
 
 /// What an engine needs to deliver notifications.

@@ -25,8 +25,8 @@ pub use change::{
 pub use log_reader::{LogReader, LogSlice};
 pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};
 pub use push::{
-    DeadLetter, DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery, NewDeadLetter,
-    NewWebhook, NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
+    DeadLetter, DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery,
+    NewDeadLetter, NewWebhook, NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
 };
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub(crate) use rows::is_due;

@@ -62,6 +62,16 @@ pub(crate) struct Wanted {
     pub(crate) end_user: bool,
 }
 
+/// How much work a verification may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As much as it needs.
+    Full,
+    /// No signature of a public key that was not verified before: so many credentials of the sender were refused that the
+    /// next one is not worth it. Valid secrets, API keys and tokens in use go on.
+    Cheap,
+}
+
 /// Who has sent a request, as far as its credentials prove it.
 #[derive(Clone, Debug)]
 pub(crate) struct Verified {
@@ -82,6 +92,8 @@ enum NotVerified {
     Refused(Error),
     /// This has to be loaded first.
     NotLoaded(Missing),
+    /// It is more work than the effort permits.
+    NotCheap,
 }
 
 enum Missing {
@@ -104,29 +116,38 @@ impl Authenticator {
         }
     }
 
-    /// Verifies the wanted credentials in the head of a request, whose connection may have a client certificate.
+    /// Verifies the wanted credentials in the head of a request, whose connection may have a client certificate. With
+    /// `refused`, that is the error for credentials whose verification is costly.
     pub(crate) fn verify(
         self: &Arc<Self>,
         headers: &HeaderMap,
         certificate: Option<&Arc<str>>,
         wanted: Wanted,
+        refused: Option<Error>,
     ) -> Verification {
         let credentials = match Credentials::read(headers, certificate, wanted) {
             Ok(credentials) => credentials,
             Err(error) => return Verification::Ready(Err(error)),
         };
-        let missing = match self.try_verify(&credentials) {
+        let effort = if refused.is_some() { Effort::Cheap } else { Effort::Full };
+        let missing = match self.try_verify(&credentials, effort) {
             Ok(verified) => return Verification::Ready(Ok(verified)),
             Err(NotVerified::Refused(error)) => return Verification::Ready(Err(error)),
+            Err(NotVerified::NotCheap) => {
+                return Verification::Ready(Err(refused.unwrap_or_else(unavailable)));
+            }
             Err(NotVerified::NotLoaded(missing)) => missing,
         };
         let (this, credentials) = (Arc::clone(self), credentials.into_owned());
-        Verification::Pending(Box::pin(async move { this.load_and_verify(&credentials, missing).await }))
+        Verification::Pending(Box::pin(
+            async move { this.load_and_verify(&credentials, effort, missing).await },
+        ))
     }
 
     async fn load_and_verify(
         &self,
         credentials: &Credentials<'_>,
+        effort: Effort,
         mut missing: Missing,
     ) -> Result<Verified, Error> {
         for _ in 0..MAX_LOADS {
@@ -137,33 +158,36 @@ impl Authenticator {
                 })?,
                 Missing::IssuerKeys(keys) => self.tokens.load(keys).await?,
             }
-            match self.try_verify(credentials) {
+            match self.try_verify(credentials, effort) {
                 Ok(verified) => return Ok(verified),
                 Err(NotVerified::Refused(error)) => return Err(error),
+                Err(NotVerified::NotCheap) => return Err(unavailable()),
                 Err(NotVerified::NotLoaded(next)) => missing = next,
             }
         }
         Err(unavailable())
     }
 
-    fn try_verify(&self, credentials: &Credentials<'_>) -> Result<Verified, NotVerified> {
+    fn try_verify(&self, credentials: &Credentials<'_>, effort: Effort) -> Result<Verified, NotVerified> {
         let caller = match &credentials.caller {
             None => Identity::Anonymous,
             Some(Credential::ApiKey(key)) => self.api_key(key)?,
-            Some(Credential::Bearer(token)) => self.bearer(token)?,
+            Some(Credential::Bearer(token)) => self.bearer(token, effort)?,
             Some(Credential::Certificate(principal)) => {
                 Identity::Known(Caller::with_certificate(Arc::clone(principal)))
             }
         };
         let end_user = match &credentials.end_user {
             None => None,
-            Some(token) => Some(self.token(token, END_USER_TOKEN).map_err(NotVerified::of_end_user)?.name),
+            Some(token) => {
+                Some(self.token(token, END_USER_TOKEN, effort).map_err(NotVerified::of_end_user)?.name)
+            }
         };
         Ok(Verified { caller, end_user })
     }
 
     /// The caller with a bearer token: the static one, a JWT or an API key.
-    fn bearer(&self, token: &str) -> Result<Identity, NotVerified> {
+    fn bearer(&self, token: &str, effort: Effort) -> Result<Identity, NotVerified> {
         if let Some(expected) = &self.bearer
             && constant_time::verify_slices_are_equal(expected, &sha256(token)).is_ok()
         {
@@ -172,7 +196,7 @@ impl Authenticator {
         if !tokens::is_jwt(token) {
             return self.api_key(token);
         }
-        let subject = self.token(token, "the token in Authorization")?;
+        let subject = self.token(token, "the token in Authorization", effort)?;
         Ok(Identity::Known(Caller::with_token(subject)))
     }
 
@@ -185,9 +209,10 @@ impl Authenticator {
     }
 
     /// Verifies a JWT; `what` begins the error text.
-    fn token(&self, token: &str, what: &str) -> Result<Subject, NotVerified> {
-        self.tokens.verify(token, self.clock.now()).map_err(|unverified| match unverified {
+    fn token(&self, token: &str, what: &str, effort: Effort) -> Result<Subject, NotVerified> {
+        self.tokens.verify(token, effort, self.clock.now()).map_err(|unverified| match unverified {
             Unverified::Refused(problem) => refused(format!("{what} is not valid: {problem}")),
+            Unverified::NotCheap => NotVerified::NotCheap,
             Unverified::MissingKeys(keys) => NotVerified::NotLoaded(Missing::IssuerKeys(keys)),
         })
     }
@@ -199,6 +224,7 @@ impl NotVerified {
         match self {
             Self::Refused(error) => Self::Refused(schemes::with_end_user_challenge(error)),
             Self::NotLoaded(missing) => Self::NotLoaded(missing),
+            Self::NotCheap => Self::NotCheap,
         }
     }
 }

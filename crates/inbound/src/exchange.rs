@@ -186,7 +186,12 @@ impl Exchange {
             let verified = Verified { caller: self.identity.clone(), end_user: None };
             return Verification::Ready(Ok(verified));
         }
-        self.server.auth.verify(&self.head.headers, self.connection.certificate.as_ref(), wanted)
+        let refused = self.refused_sender().and_then(|sender| {
+            let rates = self.server.rates.load();
+            rates.is_refused(self.tenant, sender).err()
+        });
+        let certificate = self.connection.certificate.as_ref();
+        self.server.auth.verify(&self.head.headers, certificate, wanted, refused)
     }
 
     fn wanted(&self) -> Wanted {
@@ -281,7 +286,7 @@ impl Exchange {
         if self.row.access != Access::Caller {
             return Ok(());
         }
-        self.server.rates.check_caller(self.tenant, self.rate_key())?;
+        self.server.rates.load().check_caller(self.tenant, self.rate_key())?;
         // MCP has requests that call no agent.
         if self.names_agent_in_body() || self.row.handler == Handler::Mcp {
             return Ok(());
@@ -289,11 +294,28 @@ impl Exchange {
         self.check_agent_rate()
     }
 
+    /// Counts a request that [`authenticate`](Self::authenticate) has refused; returns the error for its sender. Wrong
+    /// credentials are counted by address, those of known callers like a call.
+    pub(crate) fn count_refusal(&self, error: Error) -> Error {
+        let rates = self.server.rates.load();
+        let counted = match (error.kind, self.refused_sender()) {
+            (ErrorKind::Unauthenticated, Some(sender)) => rates.check_refused(self.tenant, sender),
+            (ErrorKind::PermissionDenied, _) => rates.check_caller(self.tenant, self.rate_key()),
+            _ => Ok(()),
+        };
+        counted.err().unwrap_or(error)
+    }
+
+    /// By what refused credentials are counted; `None` where callers without one are not limited either.
+    fn refused_sender(&self) -> Option<RateKey<'static>> {
+        self.remote_address().map(RateKey::of_refused)
+    }
+
     fn check_agent_rate(&mut self) -> Result<(), Error> {
         match (self.agent_rate, self.endpoint.registered()) {
             (AgentRate::Due, Some(agent)) => {
                 self.agent_rate = AgentRate::Checked;
-                self.server.rates.check_agent(self.tenant, &agent.info().id)
+                self.server.rates.load().check_agent(self.tenant, &agent.info().id)
             }
             (AgentRate::Checked, _) | (AgentRate::Due, None) => Ok(()),
         }
@@ -312,7 +334,7 @@ impl Exchange {
     fn begin_stream(&self, operation: &Operation) -> Result<Option<OpenStream>, Error> {
         match operation {
             Operation::SendStreamingMessage(_) | Operation::SubscribeToTask(_) => {
-                OpenStreams::open(&self.server.streams, &self.scope(), self.caps().streams)
+                self.open_stream().map(Some)
             }
             Operation::SendMessage(_)
             | Operation::GetTask(_)
@@ -324,6 +346,11 @@ impl Exchange {
             | Operation::DeletePushConfig(_)
             | Operation::GetExtendedCard(_) => Ok(None),
         }
+    }
+
+    /// Counts a stream of the caller.
+    pub(crate) fn open_stream(&self) -> Result<OpenStream, Error> {
+        OpenStreams::open(&self.server.streams, &self.scope(), self.caps().streams)
     }
 
     /// By what the calls of the caller are counted; `None` for those that are not limited. All callers without a

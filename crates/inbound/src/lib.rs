@@ -29,6 +29,7 @@ mod metrics;
 mod negotiate;
 mod open_streams;
 mod openapi;
+mod operator_reports;
 mod origin;
 mod published_keys;
 mod rate_limit;
@@ -51,7 +52,9 @@ pub use auth::{
 };
 #[doc(hidden)]
 pub use auth::{CredentialCheck, TokenCheck};
-pub use bindings::console::{agent_document, delivery_document, key_document, task_document};
+pub use bindings::console::{
+    agent_document, config_document, delivery_document, key_document, task_document,
+};
 #[cfg(feature = "mcp")]
 pub use bindings::mcp::McpError;
 pub use caller::{Caller, Peer};
@@ -63,6 +66,10 @@ pub use engine::{
 };
 pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
+pub use operator_reports::{
+    BackendError, BackendHealth, BackendState, ConfigReport, OperatorReports, Processes, Setting,
+    SettingSource, SettingValue,
+};
 pub use published_keys::PublishKeys;
 #[doc(hidden)]
 pub use rate_limit::RateCheck;

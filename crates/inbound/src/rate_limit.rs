@@ -8,6 +8,9 @@
 //! because they do not differ from keys that are absent; if all of them are active, further keys share one state, so
 //! that they are still limited.
 //!
+//! A reload replaces the limits ([`RateLimiters::with_limits`]). A limit that stays keeps its states; one that changes
+//! starts with them in proportion, so that nobody who has used up the old rate gets the new one at once.
+//!
 //! The only use of `governor`.
 
 use std::{
@@ -18,7 +21,7 @@ use std::{
     num::NonZeroU32,
     str::FromStr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -57,6 +60,15 @@ enum Unit {
 
 impl Unit {
     const NAMES: [(&str, Self); 3] = [("s", Self::Second), ("min", Self::Minute), ("h", Self::Hour)];
+
+    fn nanos(self) -> u64 {
+        let seconds = match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+        };
+        seconds * 1_000_000_000
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -118,37 +130,78 @@ pub(crate) enum RateKey<'a> {
     Principal(&'a str),
     /// The network address of a caller without a credential.
     Address(IpAddr),
+    /// The network address of somebody whose credentials are refused. Apart from callers without one: neither takes
+    /// from the rate of the other.
+    Refused(IpAddr),
 }
 
 impl RateKey<'_> {
     /// The key of an anonymous caller at this address. A network of IPv6 is one caller: its owner can use any address in
     /// it.
     pub(crate) fn of_address(address: IpAddr) -> Self {
-        const NETWORK: u128 = !0 << 64;
-        Self::Address(match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
-            address => address,
-        })
+        Self::Address(network(address))
+    }
+
+    /// The key of somebody at this address whose credentials are refused.
+    pub(crate) fn of_refused(address: IpAddr) -> RateKey<'static> {
+        RateKey::Refused(network(address))
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    const NETWORK: u128 = !0 << 64;
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
+        address => address,
     }
 }
 
 /// The limits of a server with the state of every key.
 pub(crate) struct RateLimiters {
     hasher: RandomState,
-    per_key: Option<Limiter>,
-    per_tenant: Option<Limiter>,
-    per_agent: Option<Limiter>,
+    per_key: Option<Arc<Limiter>>,
+    per_tenant: Option<Arc<Limiter>>,
+    per_agent: Option<Arc<Limiter>>,
 }
 
 impl RateLimiters {
     pub(crate) fn new(limits: RateLimits, clock: &engine::Clock) -> Self {
-        let limiter = |rate: Rate| Limiter::new(rate, clock.clone());
+        let limiter = |rate: Rate| Arc::new(Limiter::new(rate, clock.clone()));
         Self {
             hasher: RandomState::new(),
             per_key: limits.per_key.map(limiter),
             per_tenant: limits.per_tenant.map(limiter),
             per_agent: limits.per_agent.map(limiter),
         }
+    }
+
+    /// The same callers with other limits.
+    pub(crate) fn with_limits(&self, limits: RateLimits, clock: &engine::Clock) -> Self {
+        let limiter = |old: &Option<Arc<Limiter>>, rate: Option<Rate>| {
+            rate.map(|rate| match old {
+                Some(old) if old.rate == rate => Arc::clone(old),
+                Some(old) => Arc::new(old.with_rate(rate, clock.clone())),
+                None => Arc::new(Limiter::new(rate, clock.clone())),
+            })
+        };
+        Self {
+            hasher: self.hasher.clone(),
+            per_key: limiter(&self.per_key, limits.per_key),
+            per_tenant: limiter(&self.per_tenant, limits.per_tenant),
+            per_agent: limiter(&self.per_agent, limits.per_agent),
+        }
+    }
+
+    /// Counts a request whose credentials were refused.
+    pub(crate) fn check_refused(&self, tenant: &str, sender: RateKey<'_>) -> Result<(), Error> {
+        let Some(limiter) = &self.per_key else { return Ok(()) };
+        limiter.check(self.hasher.hash_one((tenant, sender))).map_err(too_many_refused)
+    }
+
+    /// Whether so many credentials of a sender were refused that no more are verified where that is costly.
+    pub(crate) fn is_refused(&self, tenant: &str, sender: RateKey<'_>) -> Result<(), Error> {
+        let Some(limiter) = &self.per_key else { return Ok(()) };
+        limiter.peek(self.hasher.hash_one((tenant, sender))).map_err(too_many_refused)
     }
 
     /// Counts a call of a caller. Its own limit comes first: what it exceeds does not count against its tenant.
@@ -179,10 +232,19 @@ impl RateLimiters {
     }
 }
 
+fn too_many_refused(seconds: u64) -> Error {
+    let text =
+        format!("too many requests with refused credentials from your address; try again in {seconds} s");
+    Error::new(ErrorKind::RateLimited, text).with_retry_after(seconds)
+}
+
 /// One limit with the state of its keys.
 struct Limiter {
     rate: Rate,
-    governor: RateLimiter<u64, KeyStates, Monotonic, NoOpMiddleware<Nanos>>,
+    /// The library counts time from here.
+    start: u64,
+    states: Arc<KeyStates>,
+    governor: RateLimiter<u64, SharedStates, Monotonic, NoOpMiddleware<Nanos>>,
     checks: AtomicU64,
     /// When keys were removed last.
     swept_at: AtomicU64,
@@ -190,8 +252,42 @@ struct Limiter {
 
 impl Limiter {
     fn new(rate: Rate, clock: engine::Clock) -> Self {
-        let governor = RateLimiter::new(rate.quota(), KeyStates::default(), Monotonic(clock));
-        Self { rate, governor, checks: AtomicU64::new(1), swept_at: AtomicU64::new(0) }
+        let (states, clock) = (Arc::<KeyStates>::default(), Monotonic(clock));
+        let start = clock.now().as_u64();
+        let governor = RateLimiter::new(rate.quota(), SharedStates(Arc::clone(&states)), clock);
+        Self { rate, start, states, governor, checks: AtomicU64::new(1), swept_at: AtomicU64::new(0) }
+    }
+
+    /// Another rate for the same keys. The state of a key is the time at which it is back to its full rate; a key that has
+    /// used a part of the old rate has used the same part of the new one. Calls that are counted meanwhile may be lost.
+    fn with_rate(&self, rate: Rate, clock: engine::Clock) -> Self {
+        let new = Self::new(rate, clock);
+        let (old_now, new_now) = (self.now(), new.now());
+        let [old_unit, new_unit] = [self.rate, rate].map(|rate| u128::from(rate.unit.nanos()));
+        for (old, mut new) in self.states.shards().zip(new.states.shards()) {
+            new.extend(old.iter().filter_map(|(key, full_at)| {
+                let left = u128::from(full_at.as_u64().checked_sub(old_now)?);
+                let scaled = u64::try_from(left * new_unit / old_unit).unwrap_or(u64::MAX);
+                Some((*key, Nanos::new(new_now.saturating_add(scaled))))
+            }));
+        }
+        new
+    }
+
+    /// Whether a call would be permitted, without counting it; an error as of [`check`](Self::check).
+    fn peek(&self, key: u64) -> Result<(), u64> {
+        let full_at = self.states.shard(key).get(&key).map_or(0, |full_at| full_at.as_u64());
+        let unit = self.rate.unit.nanos();
+        let all_but_one = unit - unit / u64::from(self.rate.calls.get());
+        match full_at.saturating_sub(all_but_one).checked_sub(self.now()) {
+            None | Some(0) => Ok(()),
+            Some(wait) => Err(wait.div_ceil(1_000_000_000)),
+        }
+    }
+
+    /// The time since the start, in which the states are.
+    fn now(&self) -> u64 {
+        self.governor.clock().now().as_u64().saturating_sub(self.start)
     }
 
     /// Counts a call; an error has the seconds until the next one is permitted, at least 1.
@@ -251,21 +347,25 @@ impl KeyStates {
     }
 }
 
-impl StateStore for KeyStates {
+/// The same states, for the library and for us.
+struct SharedStates(Arc<KeyStates>);
+
+impl StateStore for SharedStates {
     type Key = u64;
 
     fn measure_and_replace<T, F, E>(&self, key: &u64, decide: F) -> Result<T, E>
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let mut shard = self.shard(*key);
+        let Self(states) = self;
+        let mut shard = states.shard(*key);
         if let Some(state) = shard.get_mut(key) {
             let (outcome, next) = decide(Some(*state))?;
             *state = next;
             return Ok(outcome);
         }
         let key = if shard.len() < MAX_KEYS / SHARDS { *key } else { SHARED };
-        if key == SHARED && !self.is_full.swap(true, Ordering::Relaxed) {
+        if key == SHARED && !states.is_full.swap(true, Ordering::Relaxed) {
             tracing::warn!(keys = MAX_KEYS, "too many callers for the rate limit; new ones share one limit");
         }
         let (outcome, next) = decide(shard.get(&key).copied())?;
@@ -274,16 +374,16 @@ impl StateStore for KeyStates {
     }
 }
 
-impl ShrinkableKeyedStateStore<u64> for KeyStates {
+impl ShrinkableKeyedStateStore<u64> for SharedStates {
     fn retain_recent(&self, drop_below: Nanos) {
-        for mut shard in self.shards() {
+        for mut shard in self.0.shards() {
             shard.retain(|_, state| *state > drop_below);
         }
-        self.is_full.store(false, Ordering::Relaxed);
+        self.0.is_full.store(false, Ordering::Relaxed);
     }
 
     fn len(&self) -> usize {
-        self.shards().map(|shard| shard.len()).sum()
+        self.0.shards().map(|shard| shard.len()).sum()
     }
 
     fn is_empty(&self) -> bool {
@@ -375,6 +475,40 @@ mod tests {
         limiters.check_caller("t", None).unwrap();
         assert!(call("t", "c").unwrap_err().message.contains("tenant"));
         call("other", "c").unwrap();
+    }
+
+    #[test]
+    fn a_new_rate_takes_over_what_callers_have_used() {
+        let clock = clock();
+        let old = RateLimiters::new(limits("4/min"), &clock);
+        let call = |limiters: &RateLimiters, principal| {
+            limiters.check_caller("t", Some(RateKey::Principal(principal))).is_ok()
+        };
+        assert_eq!((0..6).filter(|_| call(&old, "all")).count(), 4);
+        assert_eq!((0..2).filter(|_| call(&old, "half")).count(), 2);
+        let new = old.with_limits(limits("8/h"), &clock);
+        assert!(!call(&new, "all"));
+        assert_eq!((0..9).filter(|_| call(&new, "half")).count(), 4);
+        assert_eq!((0..9).filter(|_| call(&new, "nobody")).count(), 8);
+        // The same rate keeps its states, and no rate is no limit.
+        assert!(!call(&new.with_limits(limits("8/h"), &clock), "all"));
+        assert!(call(&new.with_limits(RateLimits::default(), &clock), "all"));
+    }
+
+    #[test]
+    fn refused_credentials_are_counted_apart_and_seen_before_the_next_one() {
+        let clock = clock();
+        let limiters = RateLimiters::new(limits("2/min"), &clock);
+        let sender = RateKey::of_refused("192.0.2.1".parse().unwrap());
+        for _ in 0..2 {
+            limiters.is_refused("t", sender).unwrap();
+            limiters.check_refused("t", sender).unwrap();
+        }
+        assert_eq!(seconds(&limiters.is_refused("t", sender).unwrap_err()), "30");
+        assert_eq!(seconds(&limiters.check_refused("t", sender).unwrap_err()), "30");
+        limiters.check_caller("t", Some(RateKey::of_address("192.0.2.1".parse().unwrap()))).unwrap();
+        clock.advance(Duration::from_secs(30));
+        limiters.is_refused("t", sender).unwrap();
     }
 
     #[test]

@@ -289,11 +289,13 @@ const BELOW_OPERATED_AGENTS: &str = "/console/api/agents/";
 const ALL_TASKS: &str = "/console/api/tasks";
 const BELOW_ALL_TASKS: &str = "/console/api/tasks/";
 const COUNTS: &str = "/console/api/counts";
+const BACKENDS: &str = "/console/api/backends";
+const CONFIG: &str = "/console/api/config";
 const DELIVERIES: &str = "/console/api/deliveries";
 const BELOW_DELIVERIES: &str = "/console/api/deliveries/";
 const AUDIT: &str = "/console/api/audit";
 
-pub(crate) const ROWS: usize = 72;
+pub(crate) const ROWS: usize = 74;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
@@ -384,6 +386,8 @@ pub(crate) static TABLE: [Row; ROWS] = [
     operator(Path::Is(COUNTS), Methods::Get, ConsoleCall::Counts),
     operator(Path::Is(DELIVERIES), Methods::Get, ConsoleCall::ListDeliveries),
     operator(Path::Action(BELOW_DELIVERIES, "id", "/resend"), Methods::Post, ConsoleCall::Resend),
+    operator(Path::Is(BACKENDS), Methods::Get, ConsoleCall::ListBackends),
+    operator(Path::Is(CONFIG), Methods::Get, ConsoleCall::ShowConfig),
     operator(Path::Is(AUDIT), Methods::Get, ConsoleCall::ReadAudit),
     // Pages for people and load balancers.
     get(Path::Is("/"), Handler::HomePage, Access::Open),

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use engine::Engine;
 use ipnet::IpNet;
 use protocol::{ErrorTable, Timestamp};
@@ -22,6 +23,7 @@ use crate::{
     host::{AllowedHost, HostPolicy},
     metrics::ServerMetrics,
     open_streams::OpenStreams,
+    operator_reports::OperatorReports,
     origin::Origins,
     published_keys::PublishKeys,
     rate_limit::{RateLimiters, RateLimits},
@@ -59,6 +61,8 @@ pub struct ServerOptions {
     pub audit: Option<Arc<dyn Audit>>,
     /// Who has the public keys of the server; `None`: nobody, and none are served.
     pub published_keys: Option<Arc<dyn PublishKeys>>,
+    /// Who reports about backends and configuration; `None`: nobody.
+    pub reports: Option<Arc<dyn OperatorReports>>,
 }
 
 impl Default for ServerOptions {
@@ -78,6 +82,7 @@ impl Default for ServerOptions {
             rate_limits: RateLimits::default(),
             audit: None,
             published_keys: None,
+            reports: None,
         }
     }
 }
@@ -92,6 +97,7 @@ pub(crate) struct ServerState {
     pub(crate) api_keys: ApiKeyOptions,
     pub(crate) audit: Option<Arc<dyn Audit>>,
     pub(crate) published_keys: Option<Arc<dyn PublishKeys>>,
+    pub(crate) reports: Option<Arc<dyn OperatorReports>>,
     /// Calls of operators, which go on if their sender disconnects.
     pub(crate) console_calls: TaskTracker,
     pub(crate) max_body_bytes: usize,
@@ -99,7 +105,7 @@ pub(crate) struct ServerState {
     pub(crate) errors: ErrorTable,
     pub(crate) card: CardOptions,
     pub(crate) keep_alive: Duration,
-    pub(crate) rates: RateLimiters,
+    pub(crate) rates: ArcSwap<RateLimiters>,
     pub(crate) streams: Arc<OpenStreams>,
     pub(crate) origins: Origins,
     pub(crate) hosts: HostPolicy,
@@ -129,6 +135,7 @@ impl ServerState {
             rate_limits,
             audit,
             published_keys,
+            reports,
         } = options;
         let api_keys = Arc::clone(engine.api_keys());
         let started_at = engine.clock().now();
@@ -137,10 +144,11 @@ impl ServerState {
             operators: auth.admin_token.as_ref().map(OperatorVerifier::new),
             auth: Arc::new(Authenticator::new(&auth, api_keys, engine.clock().clone())),
             api_keys: auth.api_keys,
-            rates: RateLimiters::new(rate_limits, engine.clock()),
+            rates: ArcSwap::from_pointee(RateLimiters::new(rate_limits, engine.clock())),
             streams: Arc::default(),
             audit,
             published_keys,
+            reports,
             console_calls: TaskTracker::new(),
             engine,
             max_body_bytes,

@@ -37,6 +37,7 @@ use crate::{
     host_and_origin::Verdict,
     metrics::{self, ServerMetrics},
     openapi, published_keys,
+    rate_limit::RateLimits,
     ready::{self, Ready},
     refusal::{self, Refusal},
     routes::{Handler, RouteSet},
@@ -91,6 +92,14 @@ impl HttpService {
         match &self.served {
             Served::Agents(server) => metrics::text(server).await,
             Served::Application(_) => String::new(),
+        }
+    }
+
+    /// Replaces the rate limits. What callers have used counts on; an application is not changed.
+    pub fn set_rate_limits(&self, limits: RateLimits) {
+        if let Served::Agents(server) = &self.served {
+            let new = server.rates.load().with_limits(limits, server.engine.clock());
+            server.rates.store(Arc::new(new));
         }
     }
 
@@ -182,7 +191,11 @@ fn authenticate(
     verified: Result<Verified, Error>,
     body: Body,
 ) -> BoxFuture<'static, Response> {
-    if let Err(error) = exchange.authenticate(verified).and_then(|()| exchange.check_rate()) {
+    let permitted = match exchange.authenticate(verified) {
+        Ok(()) => exchange.check_rate(),
+        Err(error) => Err(exchange.count_refusal(error)),
+    };
+    if let Err(error) = permitted {
         return answered(refusal::respond(exchange, &Refusal::Caller(error)));
     }
     let span = exchange.span.clone();

@@ -4,6 +4,8 @@
 //! call is the whole turn of its task, which the engine treats as one step: it runs again after a crash, or the task
 //! fails, as the skill's `on_crash` requires.
 
+mod call_record;
+
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -15,6 +17,8 @@ use protocol::{Artifact, Json, Message, Part, TaskId, TraceContext, json::Raw};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+
+pub use call_record::{CallRecord, CallSummary, RecordedBackend, RecordedError};
 
 /// The system behind a skill.
 pub trait Backend: Send + Sync + 'static {

@@ -47,10 +47,11 @@ use engine::{
     log::{Entry, Seq},
     metrics::{DiskUsage, StoreMetrics},
     store::{
-        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery, Expired,
-        Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup, MessageKey, NewWebhook,
-        OperatorPage, OperatorQuery, Overdue, PendingDelivery, ReadFuture, Receipt, Registered, RetentionMark, Snapshot,
-        TaskCounts, TaskRow, TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
+        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery,
+        Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup,
+        MessageKey, NewWebhook, OperatorPage, OperatorQuery, Overdue, PendingDelivery, ReadFuture, Receipt,
+        Registered, RetentionMark, Snapshot, TaskCounts, TaskRow, TaskWork, TenantAgent, View, Webhook,
+        WebhookNo, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};

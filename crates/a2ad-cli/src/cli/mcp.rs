@@ -7,10 +7,9 @@ mod remote;
 
 use std::{convert::Infallible, path::PathBuf};
 
-use a2ad::internal::{Settings, StdioError, serve_stdio};
+use a2ad::internal::{Reloaded, Settings, StdioError, serve_stdio};
 use clap::Args;
 use client::ClientOptions;
-use engine::Catalog;
 use store::InstanceState;
 use tokio::{sync::mpsc, task::block_in_place};
 
@@ -95,12 +94,12 @@ async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Fail
     let failed = |error: anyhow::Error| Failure::new(code::ERROR, format!("{error:#}"));
     let mut backends = Backends::start(config).await.map_err(failed)?;
     warn_of_missing_tools(config, &backends);
-    let (sender, catalogs) = mpsc::channel(1);
+    let (sender, reloads) = mpsc::channel(1);
     let settings = Settings {
         config: file,
         listen: config.server.listen.first().map_or(Settings::default().listen, |first| first.address),
         catalog: config.local_catalog(&backends),
-        catalogs: Some(catalogs),
+        reloads: Some(reloads),
         limits: config.limits,
         server_options: config.server_options(&config.server.listen),
         ..Settings::default()
@@ -114,12 +113,12 @@ async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Fail
 }
 
 /// Sends a new catalog whenever an MCP server has other tools.
-async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender<Catalog>) -> Infallible {
+async fn follow(config: &Config, backends: &mut Backends, reloads: mpsc::Sender<Reloaded>) -> Infallible {
     loop {
         backends.changed().await;
         warn_of_missing_tools(config, backends);
         let catalog = block_in_place(|| config.local_catalog(backends));
-        if catalogs.send(catalog).await.is_err() {
+        if reloads.send(catalog.into()).await.is_err() {
             return std::future::pending().await;
         }
     }
@@ -129,9 +128,8 @@ async fn serve_remote(url: String, options: ClientOptions) -> Result<(), Failure
     tracing::info!(url, "offering the agents of a server");
     let watch = ListWatch::begin(&url, &options).await?;
     let agents = RemoteAgents::read(url.clone(), options).await?;
-    let (sender, catalogs) = mpsc::channel(1);
-    let mut settings =
-        Settings { catalog: agents.catalog(), catalogs: Some(catalogs), ..Settings::default() };
+    let (sender, reloads) = mpsc::channel(1);
+    let mut settings = Settings { catalog: agents.catalog(), reloads: Some(reloads), ..Settings::default() };
     settings.server_options.public_url = Some(url);
     let calls = agents.calls();
     let served = tokio::select! {

@@ -1,6 +1,8 @@
 //! `a2ad ops`: what operators see of a server and do with its tasks, on a running server or in the store.
 
+mod backends;
 mod cancel;
+mod config;
 mod counts;
 mod documents;
 mod task;
@@ -22,9 +24,15 @@ pub(super) enum OpsCommand {
     /// Cancel a task of any owner.
     #[command(after_help = OPERATE_EXIT_CODES)]
     Cancel(cancel::CancelFlags),
-    /// Print how many tasks there are by agent and state, and how much work is queued and running.
+    /// Print how many tasks there are by agent and state, how much work is queued and running, and how many streams are open.
     #[command(after_help = OPERATE_EXIT_CODES)]
     Counts(counts::CountsFlags),
+    /// Print whether the backends of a running server work: MCP servers, OpenAPI documents, HTTP functions and commands.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Backends(backends::BackendsFlags),
+    /// Print every key of the configuration with its value and where it comes from; secrets are masked.
+    #[command(after_help = OPERATE_EXIT_CODES)]
+    Config(config::ConfigFlags),
 }
 
 pub(super) fn run(command: OpsCommand) -> Result<u8, Failure> {
@@ -33,6 +41,8 @@ pub(super) fn run(command: OpsCommand) -> Result<u8, Failure> {
         OpsCommand::Task(flags) => task::run(&flags),
         OpsCommand::Cancel(flags) => cancel::run(&flags),
         OpsCommand::Counts(flags) => counts::run(&flags),
+        OpsCommand::Backends(flags) => backends::run(&flags),
+        OpsCommand::Config(flags) => config::run(&flags),
     }
 }
 

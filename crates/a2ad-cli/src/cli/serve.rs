@@ -4,12 +4,12 @@ mod starting;
 
 use std::{path::PathBuf, sync::Arc};
 
+use a2ad::server::PushOptions;
 use a2ad::{
     ServeError,
     internal::{AuditLog, AuditOptions, ListenAddress, Listeners, Settings, serve},
 };
 use clap::Args;
-use a2ad::server::PushOptions;
 use engine::Clock;
 use inbound::Audit;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -73,11 +73,11 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
     report_skipped(config.folder.as_ref(), None);
     watch.set_folder(config.folder.as_ref().map(|folder| folder.listing.clone()));
     let audit = config.audit.clone().map(open_audit).transpose()?;
-    let (sender, catalogs) = mpsc::channel(1);
+    let (sender, reloads) = mpsc::channel(1);
     let file = loaded.has_file().then(|| origin.file.path.clone());
     let warnings = config.warnings();
     let mut settings = Settings {
-        catalogs: Some(catalogs),
+        reloads: Some(reloads),
         warnings,
         ..settings(config, &backends, file, &listeners.addresses)
     };
@@ -85,6 +85,7 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
     let stopped = CancellationToken::new();
     // A task of its own: loading a large configuration must not keep the server from its connections.
     let reloader = Reloader::new(origin, loaded, backends, watch, hangup, sender).with_audit(audit);
+    settings.server_options.reports = Some(reloader.reports());
     let reloader = reloader.run(stopped.clone());
     let mut tasks = JoinSet::new();
     tasks.spawn(reloader);

@@ -155,11 +155,8 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> St
     named
 }
 
-pub(crate) const PUSH_EVENT_NAMES: [(&str, PushEvents); 3] = [
-    ("status", PushEvents::STATUS),
-    ("progress", PushEvents::PROGRESS),
-    ("artifact", PushEvents::ARTIFACT),
-];
+pub(crate) const PUSH_EVENT_NAMES: [(&str, PushEvents); 3] =
+    [("status", PushEvents::STATUS), ("progress", PushEvents::PROGRESS), ("artifact", PushEvents::ARTIFACT)];
 
 impl AgentConfig {
     fn new(id: &str, skills: Vec<SkillSource>, defaults: &Defaults<'_>) -> Self {
@@ -223,8 +220,7 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         );
     }
     let section = agents.open(id);
-    let profile =
-        section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default();
+    let profile = section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default();
     let default_retention = defaults.retention;
     let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
     let security = security(&auth, defaults);

@@ -23,7 +23,7 @@ pub(super) struct KeyTable {
     pub(super) reserved: &'static [&'static str],
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "only the generated documentation has the other columns"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "only the generated documentation has the description"))]
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) values: Values,
@@ -31,6 +31,15 @@ pub(super) struct Key {
     /// One sentence for docs/configuration.md, in Markdown.
     pub(super) about: &'static str,
     pub(super) effect: Effect,
+    pub(super) visibility: Visibility,
+}
+
+/// Whether operators see the value of a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visibility {
+    Shown,
+    /// It may be a secret, or a table of them, of which the names are shown.
+    Secret,
 }
 
 /// When a changed value of a key takes effect.
@@ -42,7 +51,7 @@ pub(super) enum Effect {
     Start,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "only read for the generated documentation"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "names are only read for the generated documentation"))]
 pub(super) enum Values {
     /// The type, such as `duration`.
     Type(&'static str),
@@ -54,7 +63,7 @@ pub(super) enum Values {
     Table,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "only read for the generated documentation"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "examples are only read for the generated documentation"))]
 pub(super) enum DefaultValue {
     /// A value, as the file would have it.
     Fixed(&'static str),
@@ -67,6 +76,11 @@ pub(super) enum DefaultValue {
 /// The keys of the table at a path; `None` where the author of the file chooses the names.
 pub(super) fn at(path: &[String]) -> Option<&'static KeyTable> {
     TABLES.iter().find(|table| table.is_at(path))
+}
+
+/// The table with this path in the catalogue, such as `agents.ID`.
+pub(super) fn with_path(path: &str) -> Option<&'static KeyTable> {
+    TABLES.iter().find(|table| table.path == path)
 }
 
 /// The tables whose path has no chosen name and no list, except the root.
@@ -82,6 +96,11 @@ impl Key {
     /// Takes effect at a start only.
     const fn at_start(self) -> Self {
         Self { effect: Effect::Start, ..self }
+    }
+
+    /// Operators do not see the value.
+    const fn secret(self) -> Self {
+        Self { visibility: Visibility::Secret, ..self }
     }
 }
 
@@ -452,11 +471,10 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "rate",
                 r#""600/min""#,
                 "Calls of each principal; without a credential, of each address (of each /64 network of IPv6), and no limit \
-                 on a loopback listener.",
-            )
-            .at_start(),
-            key("per_tenant", "rate", r#""""#, "Calls of each tenant.").at_start(),
-            key("per_agent", "rate", r#""""#, "Calls of each agent.").at_start(),
+                 on a loopback listener. Requests whose credentials are refused are counted by address too, apart from others.",
+            ),
+            key("per_tenant", "rate", r#""""#, "Calls of each tenant."),
+            key("per_agent", "rate", r#""""#, "Calls of each agent."),
         ],
         reserved: &[],
     },
@@ -464,7 +482,7 @@ pub(super) static TABLES: &[KeyTable] = &[
         path: "limits.per_principal",
         keys: &[
             key("tasks", "number", "1000", "Tasks that have not ended.").at_start(),
-            key("streams", "number", "1000", "Open streams.").at_start(),
+            key("streams", "number", "1000", "Open streams, also those of MCP that wait for notices.").at_start(),
             key(
                 "interrupted",
                 "number",
@@ -485,6 +503,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 default: DefaultValue::Derived(ONE_BACKEND),
                 about: "The built-in agent that does the work.",
                 effect: Effect::Reload,
+                visibility: Visibility::Shown,
             },
             table("mcp", "A tool of an MCP server does the work."),
             table("http", "An HTTP function does the work: it gets the arguments as JSON."),
@@ -565,8 +584,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""POST""#,
                 "`GET`, `HEAD` and `DELETE` send arguments in the query, others as JSON.",
             ),
-            derived("query", "table", "none", "Query parameters; values may contain `{name}`."),
-            derived("headers", "table", "none", "Request headers; values may contain `{name}`."),
+            derived("query", "table", "none", "Query parameters; values may contain `{name}`.").secret(),
+            derived("headers", "table", "none", "Request headers; values may contain `{name}`.").secret(),
             derived(
                 "headers_env",
                 "table",
@@ -588,7 +607,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#"["sh", "lint.sh"]"#,
                 "The program and its arguments. There is no shell.",
             ),
-            derived("env", "table", "none", "Environment variables of the process."),
+            derived("env", "table", "none", "Environment variables of the process.").secret(),
             key(
                 "inherit_env",
                 "list of strings",
@@ -619,7 +638,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "The program of a server on standard input and output.",
             ),
             derived("url", "URL", "–", "The URL of a server with streamable HTTP; instead of `command`."),
-            derived("env", "table", "none", "Environment variables of the process."),
+            derived("env", "table", "none", "Environment variables of the process.").secret(),
             key(
                 "inherit_env",
                 "list of strings",
@@ -632,7 +651,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""""#,
                 "The working directory of the process; empty: that of the configuration file.",
             ),
-            derived("headers", "table", "none", "Request headers."),
+            derived("headers", "table", "none", "Request headers.").secret(),
             derived(
                 "headers_env",
                 "table",
@@ -685,7 +704,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#"["*"]"#,
                 "The operations to use, by id or as `METHOD /path`; `*` stands for any text.",
             ),
-            derived("headers", "table", "none", "Request headers."),
+            derived("headers", "table", "none", "Request headers.").secret(),
             derived(
                 "headers_env",
                 "table",
@@ -954,6 +973,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 ),
                 about: "The accepted credentials; any one of them suffices. The card lists them. `\"anonymous\"` is none at all.",
                 effect: Effect::Reload,
+                visibility: Visibility::Shown,
             },
             one_of(
                 "end_user",
@@ -997,6 +1017,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 default: DefaultValue::Required(r#""urn:example:mine""#),
                 about: "The extension, once per agent.",
                 effect: Effect::Reload,
+                visibility: Visibility::Shown,
             },
             derived("description", "string", "none", "The description on the card."),
             key("required", "boolean", "false", "Whether clients that do not activate it are rejected."),
@@ -1018,6 +1039,7 @@ const fn key(name: &'static str, kind: &'static str, default: &'static str, abou
         default: DefaultValue::Fixed(default),
         about,
         effect: Effect::Reload,
+        visibility: Visibility::Shown,
     }
 }
 
@@ -1029,6 +1051,7 @@ const fn derived(name: &'static str, kind: &'static str, from: &'static str, abo
         default: DefaultValue::Derived(from),
         about,
         effect: Effect::Reload,
+        visibility: Visibility::Shown,
     }
 }
 
@@ -1038,7 +1061,14 @@ const fn one_of(
     default: DefaultValue,
     about: &'static str,
 ) -> Key {
-    Key { name, values: Values::OneOf(names), default, about, effect: Effect::Reload }
+    Key {
+        name,
+        values: Values::OneOf(names),
+        default,
+        about,
+        effect: Effect::Reload,
+        visibility: Visibility::Shown,
+    }
 }
 
 const fn list_of(
@@ -1053,6 +1083,7 @@ const fn list_of(
         default: DefaultValue::Fixed(default),
         about,
         effect: Effect::Reload,
+        visibility: Visibility::Shown,
     }
 }
 
@@ -1063,11 +1094,19 @@ const fn required(name: &'static str, kind: &'static str, example: &'static str,
         default: DefaultValue::Required(example),
         about,
         effect: Effect::Reload,
+        visibility: Visibility::Shown,
     }
 }
 
 const fn table(name: &'static str, about: &'static str) -> Key {
-    Key { name, values: Values::Table, default: DefaultValue::Derived("–"), about, effect: Effect::Reload }
+    Key {
+        name,
+        values: Values::Table,
+        default: DefaultValue::Derived("–"),
+        about,
+        effect: Effect::Reload,
+        visibility: Visibility::Shown,
+    }
 }
 
 fn names<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {

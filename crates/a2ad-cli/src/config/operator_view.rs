@@ -1,4 +1,5 @@
-//! What operators' commands read of the configuration: the store, the agents and the options of API keys.
+//! What operators' commands read of the configuration: the store, the agents and the options of
+//! API keys, and the values of all keys as they are written.
 //!
 //! Deliberately not read: everything that depends on secrets, programs or other files, because a shell of an operator
 //! has not all that the server has. Only problems in what is read are reported.
@@ -7,10 +8,10 @@ use std::path::PathBuf;
 
 use a2ad::internal::AuditOptions;
 use engine::AuthMethod;
-use inbound::ApiKeyOptions;
+use inbound::{ApiKeyOptions, ConfigReport};
 
 use super::{
-    AUTH_NAMES, Error, Problems, Section, Source, agents, auth, overrides, read_file, sections,
+    AUTH_NAMES, Error, Problems, Section, Source, agents, auth, overrides, read_file, report, sections,
     skills::text,
     source_directory,
     tree::{self, Item},
@@ -26,6 +27,8 @@ pub(crate) struct OperatorView {
     pub(crate) api_keys: ApiKeyOptions,
     /// `None`: there is no audit log.
     pub(crate) audit: Option<AuditOptions>,
+    /// Every key with its value.
+    pub(crate) report: ConfigReport,
 }
 
 /// An agent of the file, or of the demo.
@@ -58,6 +61,7 @@ pub(crate) fn operator_view(source: Source<'_>) -> Result<OperatorView, Error> {
         store,
         default_agent: agents::default_agent(&root.open("server"), &enabled),
         agents,
+        report: report::report(&tree, file.clone()),
         api_keys: auth::api_keys(&root.open("auth").open("api_keys")),
     };
     let lines = problems.into_lines(file.as_deref());

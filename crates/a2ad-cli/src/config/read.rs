@@ -217,7 +217,7 @@ fn without_controls(text: &str) -> String {
 }
 
 /// A key as it can be written in the file: quoted unless it is bare. A number in brackets may follow.
-fn quoted(key: String) -> String {
+pub(super) fn quoted(key: String) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_[]".contains(c);
     if key.is_empty() || !key.chars().all(is_bare) { format!("{key:?}") } else { key }
 }

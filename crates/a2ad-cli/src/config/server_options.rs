@@ -30,9 +30,10 @@ impl Config {
             cors_origins: self.server.cors_origins.clone(),
             auth: self.auth.options(&self.server, addresses, &self.dialer),
             rate_limits: self.rate_limits,
-            // Opened by whoever serves.
+            // Set by whoever serves.
             audit: None,
             published_keys: None,
+            reports: None,
         }
     }
 }

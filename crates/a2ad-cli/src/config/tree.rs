@@ -95,6 +95,15 @@ fn convert(value: DeValue<'_>, location: &impl Fn(usize) -> Location) -> Value {
     }
 }
 
+impl Value {
+    pub(super) fn as_table(&self) -> Option<&Table> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
 impl Table {
     pub(super) fn get(&self, key: &str) -> Option<&Entry> {
         self.0.iter().find(|entry| entry.key == key)
@@ -102,10 +111,7 @@ impl Table {
 
     /// The table of a key.
     pub(super) fn table(&self, key: &str) -> Option<&Self> {
-        match &self.get(key)?.item.value {
-            Value::Table(table) => Some(table),
-            _ => None,
-        }
+        self.get(key)?.item.value.as_table()
     }
 
     /// Overrides a value of the file with that of a flag or variable. A variable's name contains neither dashes nor

@@ -232,7 +232,9 @@ impl Exchanges {
         assert_eq!(self.send("POST", "/a2a/person/run/say", &headers, "hi").await, 200);
         let value = bearer(&credentials.admin);
         let admin = [("authorization", value.as_str()), ("content-type", JSON)];
-        assert_eq!(self.send("GET", "/console/api/keys", &admin, "").await, 200);
+        for path in ["/console/api/keys", "/console/api/backends", "/console/api/config"] {
+            assert_eq!(self.send("GET", path, &admin, "").await, 200);
+        }
         self.send("POST", "/console/api/keys", &admin, r#"{"agent":"nobody"}"#).await;
         // The admin token is no credential of a caller.
         self.send("POST", "/a2a/keys", &admin, SEND).await;

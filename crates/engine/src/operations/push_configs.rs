@@ -27,7 +27,8 @@ pub(super) async fn create(
     config: PushConfig,
 ) -> Result<CallResponse> {
     supported(engine)?;
-    let task_id = config.task_id.clone().ok_or_else(|| Error::invalid("taskId", "required, expected a task"))?;
+    let task_id =
+        config.task_id.clone().ok_or_else(|| Error::invalid("taskId", "required, expected a task"))?;
     let row = load_row(engine, &call, &task_id).await?;
     let (webhook, note) = webhook_for(engine, &call, registered, row.no, &task_id, &config)?;
     let id = webhook.id.clone();
@@ -145,7 +146,9 @@ fn supported(engine: &EngineInner) -> Result<&Deliverer> {
 pub(crate) fn too_many() -> Error {
     Error::invalid(
         "id",
-        format_args!("a task has at most {MAX_WEBHOOKS} push notification configs; delete one, or replace it by its id"),
+        format_args!(
+            "a task has at most {MAX_WEBHOOKS} push notification configs; delete one, or replace it by its id"
+        ),
     )
 }
 

@@ -25,8 +25,8 @@ use crate::{
     log::{Entry, Log, Seq},
     scope::Scope,
     store::{
-        Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted, TaskRow,
-        View, Visibility,
+        Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted,
+        TaskRow, View, Visibility,
     },
     task::{PublicIds, artifact_log::ArtifactLog, fold},
 };
@@ -77,8 +77,17 @@ pub(super) async fn submit(
     let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().copies_request_metadata());
     let skill = skill.as_deref();
     let push = req.push.as_ref();
-    let ctx =
-        SendContext { engine, call: &call, registered, key, skill, skill_field, task_metadata, push, wait_mode };
+    let ctx = SendContext {
+        engine,
+        call: &call,
+        registered,
+        key,
+        skill,
+        skill_field,
+        task_metadata,
+        push,
+        wait_mode,
+    };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();

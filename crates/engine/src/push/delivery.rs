@@ -109,7 +109,11 @@ impl Deliverer {
     }
 
     /// Asks the receiver to confirm its URL, where that is wanted and has not been done.
-    async fn confirm(&self, pending: &PendingDelivery, config: &PushConfig) -> Result<SendResult, StoreError> {
+    async fn confirm(
+        &self,
+        pending: &PendingDelivery,
+        config: &PushConfig,
+    ) -> Result<SendResult, StoreError> {
         let webhook = &pending.webhook;
         let wanted = self.policy.challenge && webhook.config.form.dialect.confirms_webhooks();
         if !wanted || webhook.confirmed {
@@ -166,7 +170,13 @@ impl Deliverer {
             return Err(StoreError::TooLarge(error));
         }
         let body = self.body(pending, chosen).await?;
-        let id = notification_id(&self.store.ids(), pending.task.no, pending.task.tag, pending.webhook.no, chosen.seq);
+        let id = notification_id(
+            &self.store.ids(),
+            pending.task.no,
+            pending.task.tag,
+            pending.webhook.no,
+            chosen.seq,
+        );
         let request = self.request(opened, &pending.webhook.config, id, body);
         let result = self.sender.send(request).await;
         drop(memory);
@@ -253,7 +263,8 @@ impl Deliverer {
                 return Ok(HostState::Responds);
             }
             SendResult::Rejected { status, retry_after } => {
-                let state = if status == TOO_MANY || status >= 500 { HostState::Fails } else { HostState::Responds };
+                let state =
+                    if status == TOO_MANY || status >= 500 { HostState::Fails } else { HostState::Responds };
                 (format!("the receiver responded with status {status}"), retry_after, state)
             }
             SendResult::Failed(reason) => (reason, None, HostState::Fails),

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use protocol::{Error, ErrorKind, Timestamp};
 
 use super::{
-    AuthOptions, Authenticator, Verification, Wanted,
+    AuthOptions, Authenticator, Effort, Verification, Wanted,
     tokens::{TokenVerifier, Unverified},
 };
 use crate::caller::Identity;
@@ -30,12 +30,13 @@ impl TokenCheck {
     pub async fn principal(&self, token: &str, now: Timestamp) -> Result<Arc<str>, Error> {
         // The first attempt may need keys, and keys that may be newer.
         for _ in 0..2 {
-            match self.0.verify(token, now) {
+            match self.0.verify(token, Effort::Full, now) {
                 Ok(subject) => return Ok(subject.name),
                 Err(Unverified::Refused(problem)) => {
                     return Err(Error::new(ErrorKind::Unauthenticated, problem));
                 }
                 Err(Unverified::MissingKeys(keys)) => self.0.load(keys).await?,
+                Err(Unverified::NotCheap) => break,
             }
         }
         Err(super::unavailable())
@@ -58,7 +59,7 @@ impl CredentialCheck {
     ///
     /// What the caller would get.
     pub async fn principal(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
-        let verified = match self.0.verify(headers, None, Wanted { caller: true, end_user: false }) {
+        let verified = match self.0.verify(headers, None, Wanted { caller: true, end_user: false }, None) {
             Verification::Ready(verified) => verified?,
             Verification::Pending(pending) => pending.await?,
         };

@@ -27,7 +27,7 @@ use self::{
     claims::Claims, issuer_keys::IssuerKeys, issuers::Issuers, jws::Algorithm, jws::Jws,
     shared_secrets::SharedSecrets,
 };
-use super::AuthOptions;
+use super::{AuthOptions, Effort};
 
 /// Verifies tokens with the configured secrets and the keys of the configured issuers.
 pub(super) struct TokenVerifier {
@@ -55,6 +55,8 @@ pub(super) enum Unverified {
     Refused(Problem),
     /// These keys have to be loaded first.
     MissingKeys(MissingKeys),
+    /// Only a signature of a public key can tell, and that is more than the effort permits.
+    NotCheap,
 }
 
 /// What is wrong with a token; one of the texts in [`problem`].
@@ -108,7 +110,7 @@ impl TokenVerifier {
     }
 
     /// The subject of a token that is valid now.
-    pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Subject, Unverified> {
+    pub(super) fn verify(&self, token: &str, effort: Effort, now: Timestamp) -> Result<Subject, Unverified> {
         let jws = Jws::split(token)?;
         let header = jws.header()?;
         match header.algorithm {
@@ -116,7 +118,7 @@ impl TokenVerifier {
                 let claims = jws.claims()?;
                 Ok(self.secrets.verify(&jws, &Claims::read(&claims)?, now)?)
             }
-            Algorithm::PublicKey(algorithm) => self.issuers.verify(&jws, &header, algorithm, now),
+            Algorithm::PublicKey(algorithm) => self.issuers.verify(&jws, &header, algorithm, effort, now),
         }
     }
 

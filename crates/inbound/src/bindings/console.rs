@@ -6,6 +6,9 @@
 pub mod agent_document;
 mod agents;
 mod audit;
+mod backends;
+mod config;
+pub mod config_document;
 mod counts;
 mod deliveries;
 pub mod delivery_document;
@@ -53,6 +56,8 @@ pub(crate) enum ConsoleCall {
     Counts,
     ListDeliveries,
     Resend,
+    ListBackends,
+    ShowConfig,
     ReadAudit,
 }
 
@@ -72,6 +77,8 @@ impl ConsoleCall {
             | Self::GetTask
             | Self::Counts
             | Self::ListDeliveries
+            | Self::ListBackends
+            | Self::ShowConfig
             | Self::ReadAudit => None,
         }
     }
@@ -142,6 +149,8 @@ async fn respond_to(
         ConsoleCall::Counts => counts::show(exchange).await,
         ConsoleCall::ListDeliveries => deliveries::list(exchange).await,
         ConsoleCall::Resend => deliveries::resend(exchange, subject).await,
+        ConsoleCall::ListBackends => backends::list(exchange),
+        ConsoleCall::ShowConfig => config::show(exchange),
         ConsoleCall::ReadAudit => audit::read(exchange).await,
     }
 }

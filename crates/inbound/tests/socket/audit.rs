@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use a2ad_inbound::{AgentSettings, Audit, AuditEntry, AuthMethod, AuthMethods, AuthOptions};
+use a2ad_inbound::{AgentSettings, Audit, AuditEntry, AuthMethod, AuthMethods, AuthOptions, RateLimits};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use protocol::model::Secret;
 
 use crate::{
-    common::{Server, Setup, member},
+    common::{Server, Setup, member, request, send_params},
     console::{ADMIN, send},
 };
 
@@ -147,4 +147,22 @@ async fn the_log_is_read_over_the_api() {
     let without = crate::console::open().await;
     let answer = send(&without, "GET", "/console/api/audit", "").await;
     crate::console::refused(&answer, 404, "NOT_FOUND", &["the audit log is off"]);
+}
+
+#[tokio::test]
+async fn a_call_over_its_rate_is_recorded() {
+    let recorded = Arc::new(Recorded::default());
+    let mut setup = Setup::default();
+    setup.options.rate_limits = RateLimits { per_key: "1/h".parse().ok(), ..RateLimits::default() };
+    setup.options.audit = Some(Arc::clone(&recorded) as Arc<dyn Audit>);
+    let server = setup.open_with_callers().await;
+    let head = "POST /a2a/echo HTTP/1.1\r\na2a-version: 1.0\r\ntest-caller: alice";
+    let body = request("SendMessage", &send_params("hi", ""));
+    assert_eq!(server.exchange(head, &body).await.status, 200);
+    recorded.none();
+    assert_eq!(server.exchange(head, &body).await.status, 429);
+    let entry = recorded.only();
+    assert_eq!((entry.action, entry.refused.as_deref()), ("refused.rate", Some("RATE_LIMITED")));
+    assert_eq!((entry.who.as_str(), entry.agent.as_deref()), ("alice", Some("echo")));
+    assert!(entry.peer.is_some() && entry.request_id.is_some());
 }

@@ -1,7 +1,7 @@
 //! The operators' API: `/console/api/tasks` and `/console/api/counts`.
 
 use crate::{
-    common::{Server, Setup, member, send_params},
+    common::{Server, Setup, member, request, send_params, with_timeout},
     console::{ADMIN, refused, send},
 };
 use a2ad_inbound::AuthOptions;
@@ -27,7 +27,7 @@ async fn start(server: &Server, caller: &str, agent: &str, text: &str) -> String
         }
         _ => send_params(text, ""),
     };
-    let body = crate::common::request("SendMessage", &params);
+    let body = request("SendMessage", &params);
     member(&server.exchange(&head, &body).await.body, "id")
 }
 
@@ -78,7 +78,7 @@ async fn work_of_all_owners_is_found_by_its_state() {
     let submitted = send(&server, "GET", &format!("{TASKS}?state=submitted"), "").await;
     assert_eq!([ids(&working.body), ids(&submitted.body)].concat(), [held]);
     let counts = send(&server, "GET", "/console/api/counts", "").await.body;
-    assert!(counts.contains(r#""complete":true,"queued":0,"running":1"#), "{counts}");
+    assert!(counts.contains(r#""complete":true,"queued":0,"running":1,"streams":0}"#), "{counts}");
     assert!(counts.contains(r#"{"agents":[{"id":"echo","tasks":{"#), "{counts}");
 }
 
@@ -98,7 +98,7 @@ async fn a_task_of_any_owner_is_shown_and_cancelled() {
     refused(&again, 400, "TASK_NOT_CANCELABLE", &[]);
     // Its owner sees the same.
     let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json\r\ntest-caller: alice";
-    let body = crate::common::request("GetTask", &format!(r#"{{"id":"{id}"}}"#));
+    let body = request("GetTask", &format!(r#"{{"id":"{id}"}}"#));
     let seen = server.exchange(head, &body).await;
     assert!(seen.body.contains("TASK_STATE_CANCELED"), "{seen:?}");
 }
@@ -135,6 +135,33 @@ async fn page_tokens_are_valid_for_their_filter_only() {
     refused(&other, 400, "INVALID_PARAMS", &["pageToken: expected a nextPageToken of the same filters"]);
     // A token of an operator is none of a caller.
     let head = "POST /a2a/approver HTTP/1.1\r\ncontent-type: application/json\r\ntest-caller: alice";
-    let body = crate::common::request("ListTasks", &format!(r#"{{"pageToken":"{token}"}}"#));
+    let body = request("ListTasks", &format!(r#"{{"pageToken":"{token}"}}"#));
     assert!(server.exchange(head, &body).await.body.contains("pageToken"));
+}
+
+#[tokio::test]
+async fn open_streams_are_counted_until_they_end() {
+    let server = open().await;
+    let hold = request("SendStreamingMessage", &send_params("hold", ""));
+    let head = "POST /a2a/echo HTTP/1.1\r\na2a-version: 1.0";
+    let streams = async || {
+        let counts = send(&server, "GET", "/console/api/counts", "").await.body;
+        counts.split(r#""streams":"#).nth(1).unwrap().trim_end_matches('}').to_owned()
+    };
+    let (first, _) = server.open_stream(head, &hold).await;
+    let (_second, _) = server.open_stream(head, &hold).await;
+    assert_eq!(streams().await, "2");
+    drop(first);
+    with_timeout(async { while streams().await != "1" {} }).await;
+}
+
+/// An application has its own backends and configuration.
+#[tokio::test]
+async fn a_server_without_reports_has_no_backends_and_no_configuration() {
+    let server = open().await;
+    assert_eq!(send(&server, "GET", "/console/api/backends", "").await.body, r#"{"backends":[]}"#);
+    refused(&send(&server, "GET", "/console/api/config", "").await, 404, "NOT_FOUND", &["application"]);
+    for path in ["/console/api/backends?x=1", "/console/api/config?x=1"] {
+        refused(&send(&server, "GET", path, "").await, 400, "INVALID_PARAMS", &["unknown parameter"]);
+    }
 }

@@ -112,3 +112,55 @@ async fn anonymous_callers_on_loopback_have_no_caps() {
         server.hold().await;
     }
 }
+
+#[cfg(feature = "mcp")]
+#[tokio::test]
+async fn standing_streams_of_mcp_count_as_streams() {
+    use testkit::http1::Connection;
+
+    let server = open(PrincipalCaps { streams: 2, ..PrincipalCaps::default() }).await;
+    let start = async |method: &str, caller: &str, more: &[(&str, &str)], body: &str| {
+        let mut connection = Connection::open(server.address).await.unwrap();
+        let mut headers = vec![
+            ("test-caller", caller),
+            ("accept", "application/json, text/event-stream"),
+            ("content-type", "application/json"),
+        ];
+        headers.extend_from_slice(more);
+        connection.send(method, "/a2a/echo/mcp", &headers, body.as_bytes()).await.unwrap();
+        let head = with_timeout(connection.head()).await.unwrap();
+        (connection, head)
+    };
+    let params =
+        r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}"#;
+    let initialize = request("initialize", params);
+    let begin = async |caller: &str| {
+        let (_, head) = start("POST", caller, &[], &initialize).await;
+        assert_eq!(head.status, 200, "{:?}", head.headers);
+        let session = head.headers.get("mcp-session-id").unwrap().to_owned();
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        start("POST", caller, &[("mcp-session-id", &session)], initialized).await;
+        session
+    };
+    let [one, two, three] = [begin("alice").await, begin("alice").await, begin("alice").await];
+    let listen = async |session: &str, caller| start("GET", caller, &[("mcp-session-id", session)], "").await;
+    let (first, head) = listen(&one, "alice").await;
+    assert_eq!(head.status, 200);
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let newest = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "subscriptions/listen")];
+    let (_second, head) = start("POST", "alice", &newest, subscribe).await;
+    assert_eq!(head.status, 200);
+    let (mut refused, head) = listen(&two, "alice").await;
+    assert_eq!((head.status, head.headers.get("retry-after")), (429, Some("5")));
+    let body = String::from_utf8(with_timeout(refused.body()).await.unwrap()).unwrap();
+    assert!(body.contains("you have 2 open streams"), "{body}");
+    // Streams of other bindings are the same streams, and other requests of the session are served.
+    let send = request("SendStreamingMessage", &send_params("hi", ""));
+    assert_eq!(server.exchange(&self::head("echo", "alice"), &send).await.status, 429);
+    let (_, head) = start("POST", "alice", &[("mcp-session-id", &two)], &request("ping", "{}")).await;
+    assert_eq!(head.status, 200);
+    let session = begin("bob").await;
+    assert_eq!(listen(&session, "bob").await.1.status, 200);
+    drop(first);
+    with_timeout(async { while listen(&three, "alice").await.1.status != 200 {} }).await;
+}

@@ -198,3 +198,38 @@ async fn anonymous_callers_on_loopback_are_not_limited_and_those_behind_a_proxy_
     assert_eq!(from("2001:db8::1").await, 200);
     assert_eq!(from("2001:db8::2").await, 429, "the same network");
 }
+
+#[tokio::test]
+async fn wrong_credentials_are_limited_by_address_and_valid_ones_are_not() {
+    let keyed =
+        AgentSettings { auth: AuthMethods::NONE.with(AuthMethod::ApiKey), ..AgentSettings::default() };
+    let server = Setup::with(|options| {
+        options.rate_limits = limits("3/h", "");
+        options.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+        options.agents = [("echo".to_owned(), keyed)].into();
+    })
+    .open()
+    .await;
+    let new = NewApiKey { tenant: DEFAULT_TENANT, agent: "echo", owner: Some("alice"), prefix: "a2ad_" };
+    let key = server.engine.create_api_key(&new, 20).await.unwrap().1.expose().to_owned();
+    let body = request("message/send", "{}");
+    let with = async |client: &str, credential: &str| {
+        let head = format!("POST /a2a/echo HTTP/1.1\r\nx-forwarded-for: {client}\r\nx-api-key: {credential}");
+        server.exchange(&head, &body).await
+    };
+    for _ in 0..3 {
+        assert_eq!(with("192.0.2.1", "a2ad_wrong").await.status, 401);
+    }
+    let refused = with("192.0.2.1", "a2ad_other").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1200")), "{refused:?}");
+    assert!(refused.body.contains(r#""code":-32012"#), "{refused:?}");
+    assert_eq!(with("192.0.2.2", "a2ad_wrong").await.status, 401, "another address");
+    assert_eq!(with("192.0.2.1", &key).await.status, 200, "a valid key at the same address");
+    // On loopback, neither callers without a credential nor wrong ones are limited.
+    for _ in 0..5 {
+        let head = "POST /a2a/echo HTTP/1.1\r\nx-api-key: a2ad_wrong";
+        assert_eq!(server.exchange(head, &body).await.status, 401);
+    }
+    server.engine.clock().advance(std::time::Duration::from_secs(1_200));
+    assert_eq!(with("192.0.2.1", "a2ad_wrong").await.status, 401);
+}

@@ -1,8 +1,9 @@
 //! W3C Trace Context: a run belongs to the trace of its call, in every binding.
 
-use engine::{Outcome, RegisteredAgent};
+use engine::{Limits, Outcome, RegisteredAgent};
+use protocol::{Operation, grpc::Service};
 
-use crate::common::{Server, Setup, agents, member, request, send_params};
+use crate::common::{Server, Setup, agents, channel::Channel, member, request, send_params, with_timeout};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -83,4 +84,47 @@ async fn the_trace_in_meta_of_mcp_takes_precedence_over_the_header() {
     let answer = server.exchange(&head, &request("tools/call", &params)).await;
     assert!(answer.body.contains(&format!("00-{TRACE}-")), "{answer:?}");
     assert!(answer.body.contains(" a=1"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn grpc_continues_the_trace_in_its_metadata() {
+    let server = open().await;
+    let channel = Channel::open(&server).await;
+    let metadata = [("traceparent", PARENT), ("tracestate", "a=1"), ("a2a-agent", "traced")];
+    for service in Service::ALL {
+        let message = protocol::Message::new("m", protocol::Role::User, vec![protocol::Part::text("hello")]);
+        let send = Operation::SendMessage(protocol::SendMessage::new(message));
+        let answer = channel.call(service, &send, &metadata).await;
+        assert_eq!(answer.status.code, 0, "{answer:?}");
+        let reply = String::from_utf8_lossy(&answer.messages.concat()).into_owned();
+        assert!(reply.contains(&format!("00-{TRACE}-")) && reply.contains(" a=1"), "{service:?}: {reply}");
+        assert!(!reply.contains("00f067aa0ba902b7"), "the run is a span of its own: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_waited_for_a_slot_belongs_to_the_trace_of_its_call() {
+    let limits = Limits { concurrent: 1, ..Limits::default() };
+    let server = Setup { limits, agents: vec![traced()], ..Setup::default() }.open().await;
+    let running = server.hold().await;
+    let head = format!("POST /a2a/traced HTTP/1.1\r\na2a-version: 1.0\r\ntraceparent: {PARENT}");
+    let params = send_params("hello", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+    let queued = server.exchange(&head, &request("SendMessage", &params)).await;
+    assert!(queued.body.contains("TASK_STATE_SUBMITTED"), "{queued:?}");
+    let by_id = |task: &str| format!(r#"{{"id":"{task}"}}"#);
+    let echo = "POST /a2a/echo HTTP/1.1\r\na2a-version: 1.0";
+    server.exchange(echo, &request("CancelTask", &by_id(&running))).await;
+    let get = request("GetTask", &by_id(&member(&queued.body, "id")));
+    // Reading belongs to another trace.
+    let head = "POST /a2a/traced HTTP/1.1\r\na2a-version: 1.0";
+    let ended = with_timeout(async {
+        loop {
+            let read = server.exchange(head, &get).await;
+            if read.body.contains("TASK_STATE_COMPLETED") {
+                return read.body;
+            }
+        }
+    });
+    let ended = ended.await;
+    assert!(ended.contains(&format!("00-{TRACE}-")), "{ended}");
 }

@@ -175,6 +175,8 @@ pub struct Health {
     pub ready: usize,
     /// How often a process or connection has ended and was not stopped by us.
     pub restarts: u64,
+    /// Why the last start failed, and when. It may have been repeated with success since.
+    pub last_start_failure: Option<(String, Instant)>,
     /// The last 8 KiB of what its processes wrote to standard error.
     pub stderr_tail: String,
 }

@@ -189,8 +189,7 @@ fn oldest_finished(
 ) -> rusqlite::Result<Vec<(i64, FinishedTask)>> {
     let mut statement = tx.prepare_cached(OLDEST_FINISHED)?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    let params =
-        named_params! { ":scope": scope, ":before": before, ":kept_since": kept_since, ":max": max };
+    let params = named_params! { ":scope": scope, ":before": before, ":kept_since": kept_since, ":max": max };
     statement.query_map(params, ended_task)?.collect()
 }
 

@@ -153,7 +153,9 @@ pub(super) fn delete(connection: &Connection, task: TaskNo, id: &ConfigId) -> ru
 
 fn count(connection: &Connection, task: TaskNo) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("UPDATE tasks SET webhooks = (SELECT count(*) FROM webhooks WHERE n = ?1) WHERE n = ?1")?
+        .prepare_cached(
+            "UPDATE tasks SET webhooks = (SELECT count(*) FROM webhooks WHERE n = ?1) WHERE n = ?1",
+        )?
         .execute(params![task.0])
         .map(drop)
 }
@@ -211,9 +213,13 @@ pub(super) fn record(
             .execute(params![webhook, retry_at.as_millis(), attempts, error])?,
         DeliveryOutcome::Dead { letter, disable } => {
             dead_letters::insert(connection, ids, result.webhook, letter, result.now)?;
-            connection
-                .prepare_cached(GIVEN_UP)?
-                .execute(params![webhook, number(letter.seq), now, disable, letter.error])?
+            connection.prepare_cached(GIVEN_UP)?.execute(params![
+                webhook,
+                number(letter.seq),
+                now,
+                disable,
+                letter.error
+            ])?
         }
         DeliveryOutcome::Confirmed => connection
             .prepare_cached("UPDATE webhooks SET confirmed = 1 WHERE number = ?1")?
@@ -274,7 +280,9 @@ pub(super) fn release(connection: &Connection, host: &str, now: Timestamp) -> ru
 /// Makes a pending delivery due now.
 pub(super) fn retry(connection: &Connection, webhook: WebhookNo, now: Timestamp) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("UPDATE webhooks SET next_at = min(next_at, ?2) WHERE number = ?1 AND next_at IS NOT NULL")?
+        .prepare_cached(
+            "UPDATE webhooks SET next_at = min(next_at, ?2) WHERE number = ?1 AND next_at IS NOT NULL",
+        )?
         .execute(params![webhook.0, now.as_millis()])
         .map(|changed| changed > 0)
 }
@@ -308,11 +316,7 @@ pub(super) fn due(tx: &Connection, query: &DueWebhooksQuery) -> Result<DueWebhoo
     let next: Option<i64> = tx
         .prepare_cached("SELECT min(next_at) FROM webhooks INDEXED BY webhooks_due WHERE next_at > ?1")?
         .query_row(params![now], |row| row.get(0))?;
-    Ok(DueWebhooks {
-        more: webhooks.len() == query.max,
-        webhooks,
-        next: next.map(Timestamp::from_millis),
-    })
+    Ok(DueWebhooks { more: webhooks.len() == query.max, webhooks, next: next.map(Timestamp::from_millis) })
 }
 
 pub(super) const DUE: &str = "SELECT number, host FROM webhooks INDEXED BY webhooks_due

@@ -21,8 +21,8 @@ use engine::{
     ids::{Ids, TaskNo},
     metrics::StoreMetrics,
     store::{
-        Change, Committed, DeliveryOutcome, DeliveryResult, KeyUsed, MessageKey, NewWebhook, NotCommitted, ReadFuture,
-        Receipt, ReceiptSender, Registered, RetentionMark, StoreError, WebhookNo,
+        Change, Committed, DeliveryOutcome, DeliveryResult, KeyUsed, MessageKey, NewWebhook, NotCommitted,
+        ReadFuture, Receipt, ReceiptSender, Registered, RetentionMark, StoreError, WebhookNo,
     },
 };
 use futures_util::FutureExt as _;
@@ -157,7 +157,8 @@ impl Writer {
             sent
         });
         let free_pages = FreePages::new();
-        let state = WriterState { cache, published, checkpointer, docs, free_pages, watched, metrics, connection };
+        let state =
+            WriterState { cache, published, checkpointer, docs, free_pages, watched, metrics, connection };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug here must stop the server as an I/O error does, not leave callers waiting forever.

@@ -73,7 +73,8 @@ async fn walk(access: &Access, state: Option<DeliveryFilter>, limit: usize) -> R
         let size = PAGE.min(limit - listed.rows.len());
         let document = page(access, state, size, token.as_deref()).await?;
         token = read_document(&document, |object| {
-            let read = object.list("deliveries", |node| Ok((row(&node.object()?)?, node.text().to_owned())))?;
+            let read =
+                object.list("deliveries", |node| Ok((row(&node.object()?)?, node.text().to_owned())))?;
             for (row, document) in read {
                 listed.rows.push(row);
                 listed.documents.push(document);

@@ -1,4 +1,4 @@
-//! `a2ad ops counts`: how many tasks there are, and how much work.
+//! `a2ad ops counts`: how many tasks there are, how much work, and how many open streams.
 
 use clap::Args;
 
@@ -28,7 +28,9 @@ pub(super) fn run(flags: &CountsFlags) -> Result<u8, Failure> {
         let number = |name| object.need(name, "a number", |node| Ok(node.text().to_owned()));
         let oldest = object.maybe("oldestQueuedMs", |node| Ok(node.text().to_owned()))?;
         let oldest = oldest.map_or(String::new(), |age| format!(" (the oldest for {age} ms)"));
-        Ok((rows, format!("{} queued{oldest}, {} running", number("queued")?, number("running")?)))
+        let streams = object.maybe("streams", |node| Ok(format!(", {} open streams", node.text())))?;
+        let work = format!("{} queued{oldest}, {} running", number("queued")?, number("running")?);
+        Ok((rows, work + &streams.unwrap_or_default()))
     })?;
     output.message(&format!("a2ad: {work} {}", access.place()));
     if flags.operate.json {

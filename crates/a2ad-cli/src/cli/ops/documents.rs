@@ -87,7 +87,7 @@ pub(super) async fn counts(access: &Access) -> Result<Vec<u8>, Failure> {
         Access::Server(server) => server.get("/counts").await,
         Access::Store(store) => {
             let counts = tasks(store).counts().await?;
-            Ok(task_document::counts(&counts, DEFAULT_TENANT, store.clock.now()))
+            Ok(task_document::counts(&counts, None, DEFAULT_TENANT, store.clock.now()))
         }
     }
 }

@@ -136,16 +136,20 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
     let skill = match &config.backend {
         BackendConfig::Builtin(name) => return ResolvedSkill::of_builtin(config, name),
         BackendConfig::Mcp { server, tool } => backends.tool_skill(server, tool),
-        BackendConfig::Ready { kind, backend, on_crash } => Skill {
-            id: config.id.clone(),
-            description: format!("Runs {} with a backend of the kind {kind}", config.id),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_schema: None,
-            output_schema: None,
-            on_crash: *on_crash,
-            backend: backend.clone(),
-        },
+        BackendConfig::Ready { kind, backend, on_crash } => backends.recorded(
+            kind,
+            &config.id,
+            Skill {
+                id: config.id.clone(),
+                description: format!("Runs {} with a backend of the kind {kind}", config.id),
+                tags: Vec::new(),
+                examples: Vec::new(),
+                input_schema: None,
+                output_schema: None,
+                on_crash: *on_crash,
+                backend: backend.clone(),
+            },
+        ),
     };
     let skill = Skill {
         id: config.id.clone(),

@@ -17,7 +17,7 @@ use super::{
     problem,
     verified_tokens::{TokenDigest, VerifiedToken, VerifiedTokens},
 };
-use crate::auth::AuthOptions;
+use crate::auth::{AuthOptions, Effort};
 
 /// The issuers, and the tokens of theirs that were verified before.
 pub(super) struct Issuers {
@@ -49,6 +49,7 @@ impl Issuers {
         jws: &Jws<'_>,
         header: &Header,
         algorithm: PublicKeyAlgorithm,
+        effort: Effort,
         now: Timestamp,
     ) -> Result<Subject, Unverified> {
         if self.issuers.is_empty() {
@@ -63,6 +64,9 @@ impl Issuers {
         let name = claims.issuer.as_deref().ok_or(problem::NO_ISSUER)?;
         let place = self.issuers.iter().position(|issuer| issuer.name == name).ok_or(problem::ISSUER)?;
         let issuer = &self.issuers[place];
+        if effort == Effort::Cheap {
+            return Err(Unverified::NotCheap);
+        }
         let generation = issuer.check_signature(jws, algorithm, header.key_id.as_deref())?;
         let subject = issuer.check_claims(&claims, now)?;
         let token = VerifiedToken {

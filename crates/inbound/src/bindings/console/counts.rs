@@ -1,4 +1,4 @@
-//! `/console/api/counts`: how many tasks there are, and how much work.
+//! `/console/api/counts`: how many tasks there are, how much work, and how many streams.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -12,5 +12,6 @@ pub(super) async fn show(exchange: &Exchange) -> Result<Response, Error> {
     let [] = query_parameters(exchange, [])?;
     let counts = exchange.server.engine.operated_tasks().counts().await;
     let counts = counts.map_err(|error| to_caller_error(error, exchange.request_id))?;
-    Ok(respond(StatusCode::OK, task_document::counts(&counts, exchange.tenant, exchange.now())))
+    let streams = Some(exchange.server.streams.total());
+    Ok(respond(StatusCode::OK, task_document::counts(&counts, streams, exchange.tenant, exchange.now())))
 }

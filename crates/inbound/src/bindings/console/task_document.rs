@@ -47,8 +47,9 @@ fn write_members(out: &mut Writer, task: &ListedTask) {
     out.key("bytes").int(i64::try_from(row.size).unwrap_or(i64::MAX));
 }
 
-/// The counts of one tenant as JSON; queue and runs are those of the whole server.
-pub fn counts(counts: &TaskCounts, tenant: &str, now: Timestamp) -> Vec<u8> {
+/// The counts of one tenant as JSON; queue, runs and open streams are those of the whole server. Only a server has
+/// streams.
+pub fn counts(counts: &TaskCounts, streams: Option<u64>, tenant: &str, now: Timestamp) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         let agents = counts.agents.iter().filter(|counts| counts.agent.tenant == tenant);
@@ -66,6 +67,9 @@ pub fn counts(counts: &TaskCounts, tenant: &str, now: Timestamp) -> Vec<u8> {
             out.key("oldestQueuedMs").int(age);
         }
         out.key("running").int(number(counts.running));
+        if let Some(streams) = streams {
+            out.key("streams").int(number(streams));
+        }
     });
     writer.finish()
 }

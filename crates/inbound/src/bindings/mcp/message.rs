@@ -25,7 +25,7 @@ const METHODS: [(&str, Handling); 13] = [
     ("initialize", Handling::Library),
     ("server/discover", Handling::Library),
     ("ping", Handling::Library),
-    ("subscriptions/listen", Handling::Library),
+    (LISTEN, Handling::Library),
     ("notifications/initialized", Handling::Library),
     ("notifications/cancelled", Handling::Library),
     ("notifications/progress", Handling::Library),
@@ -38,6 +38,8 @@ const METHODS: [(&str, Handling); 13] = [
 ];
 
 const CALL: &str = "tools/call";
+/// Opens a stream that waits for notices.
+pub(super) const LISTEN: &str = "subscriptions/listen";
 
 /// Who handles a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

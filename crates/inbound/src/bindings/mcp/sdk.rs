@@ -37,7 +37,7 @@ use super::{
     NAME, Refused,
     message::{self, Handling, Head},
 };
-use crate::{exchange::Exchange, server_state::ServerState};
+use crate::{audit, exchange::Exchange, open_streams::OpenStream, server_state::ServerState};
 
 /// The sessions of all callers. When it is dropped, they end.
 #[derive(Default)]
@@ -73,6 +73,15 @@ impl HttpRequest {
 /// Responds to a request whose message has been read.
 pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Response {
     let server = Arc::clone(&exchange.server);
+    // A stream that waits for notices; those of calls are counted with their operations.
+    let is_standing = exchange.head.method == Method::GET || head.method == message::LISTEN;
+    let stream = match is_standing.then(|| exchange.open_stream()).transpose() {
+        Ok(stream) => stream,
+        Err(error) => {
+            audit::refused_call(&exchange, error.kind);
+            return super::refuse(exchange, Refusal { id: head.response_id(), error }.into());
+        }
+    };
     let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope());
     let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id)).map(Arc::new);
     let memory = Arc::clone(&exchange.memory);
@@ -112,7 +121,7 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
         }
         log(exchange, response.status());
     }
-    complete(response, &server, head.handling, Held { _open: open, _memory: memory })
+    complete(response, &server, head.handling, Held { _open: open, _memory: memory, _stream: stream })
 }
 
 /// Responds as the library does, with an error of JSON-RPC instead of its text.
@@ -182,10 +191,12 @@ fn log(mut exchange: Exchange, status: StatusCode) {
     exchange.log_entry.finish_without_dialect(NAME);
 }
 
-/// What a response keeps until its last byte has left: its session in use, and the memory that is reserved for it.
+/// What a response keeps until its last byte has left: its session in use, the memory that is reserved for it, and its
+/// place among the streams of its caller.
 struct Held {
     _open: Option<Arc<OpenSession>>,
     _memory: Arc<Reservation>,
+    _stream: Option<OpenStream>,
 }
 
 /// Streams that only wait for notices end when the server shuts down. The stream of a call ends with its result, which

@@ -149,6 +149,8 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                     | ConsoleCall::Counts
                     | ConsoleCall::ListDeliveries
                     | ConsoleCall::Resend
+                    | ConsoleCall::ListBackends
+                    | ConsoleCall::ShowConfig
                     | ConsoleCall::ReadAudit,
                 )
                 | Handler::Card(_)

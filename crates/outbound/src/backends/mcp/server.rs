@@ -107,6 +107,7 @@ impl Server {
             status: slots.status(),
             ready: slots.ready_count(),
             restarts: slots.restarts(),
+            last_start_failure: slots.last_start_failure(),
             stderr_tail: self.stderr.text(),
         }
     }

@@ -227,6 +227,11 @@ impl<C: Clone, L> Slots<C, L> {
         self.restarts
     }
 
+    /// Why the last start failed, and when; it may have been repeated with success since.
+    pub(super) fn last_start_failure(&self) -> Option<(String, Instant)> {
+        self.earlier_starts.last_failure()
+    }
+
     pub(super) fn status(&self) -> Status {
         let starts = &self.earlier_starts;
         match starts.next() {

@@ -5,8 +5,8 @@
 
 use std::{convert::Infallible, time::Duration};
 
+use a2ad::internal::Reloaded;
 use client::{ClientOptions, Error, Validators, WatchedDocument};
-use engine::Catalog;
 use tokio::{
     sync::mpsc,
     task::block_in_place,
@@ -65,7 +65,7 @@ impl ListWatch {
 pub(in crate::cli::mcp) async fn follow(
     mut agents: RemoteAgents,
     mut watch: ListWatch,
-    catalogs: mpsc::Sender<Catalog>,
+    reloads: mpsc::Sender<Reloaded>,
 ) -> Infallible {
     loop {
         sleep(INTERVAL).await;
@@ -81,7 +81,7 @@ pub(in crate::cli::mcp) async fn follow(
         if matches!(&refreshed, Ok(Ok(refreshed)) if refreshed.is_changed) {
             tracing::info!(agents = agents.agents.len(), "the agents of the server have changed");
             let catalog = block_in_place(|| agents.catalog());
-            if catalogs.send(catalog).await.is_err() {
+            if reloads.send(catalog.into()).await.is_err() {
                 return std::future::pending().await;
             }
         }

@@ -22,6 +22,7 @@ pub(super) struct Starts {
     failures: u32,
     not_before: Option<Instant>,
     last_error: Option<ConnectError>,
+    last_failure_at: Option<Instant>,
 }
 
 impl Starts {
@@ -43,6 +44,7 @@ impl Starts {
             }
         };
         self.last_error = Some(error);
+        self.last_failure_at = Some(now);
         self.not_before = Some(now + delay);
     }
 
@@ -69,6 +71,11 @@ impl Starts {
     /// Calls do not wait for the next start.
     pub(super) fn is_broken(&self) -> bool {
         self.failures >= BREAKER
+    }
+
+    /// Why the last start failed, and when.
+    pub(super) fn last_failure(&self) -> Option<(String, Instant)> {
+        self.last_failure_at.map(|at| (self.error(), at))
     }
 
     /// Why the last start failed; empty if none has.

@@ -1,0 +1,130 @@
+//! What the calls of one backend have shown about its health: how many there were, how many failed, and the last error.
+//!
+//! Metrics have no names of backends as labels, so this is kept beside them, for operators. It is in memory only.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use engine::{AgentResult, Scope, metrics::BackendKind};
+use futures_util::future::BoxFuture;
+use protocol::{Content, Part, TaskId};
+
+use super::{Backend, Call, Failure, Reply};
+
+/// The most characters of an error that are kept.
+const MAX_ERROR: usize = 300;
+
+/// The calls of one backend since the process has started.
+#[derive(Debug, Default)]
+pub struct CallRecord(Mutex<CallSummary>);
+
+/// What a [`CallRecord`] has at some moment.
+#[derive(Clone, Debug, Default)]
+pub struct CallSummary {
+    /// Calls that have begun.
+    pub calls: u64,
+    /// Calls that have failed. Those that were canceled, and rejected arguments, are no failures of a backend.
+    pub failures: u64,
+    /// Whether the last call that has ended failed; `None` if none has ended.
+    pub last_failed: Option<bool>,
+    /// The last failure.
+    pub last_error: Option<RecordedError>,
+}
+
+/// Why something failed, and when.
+#[derive(Clone, Debug)]
+pub struct RecordedError {
+    /// The beginning of the text that the client got, in one line.
+    pub text: String,
+    /// When it happened.
+    pub at: Instant,
+}
+
+impl RecordedError {
+    /// An error that happens now.
+    fn now(text: &str) -> Self {
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        Self { text: text.chars().take(MAX_ERROR).map(plain).collect(), at: Instant::now() }
+    }
+}
+
+impl CallRecord {
+    /// The numbers at this moment.
+    pub fn summary(&self) -> CallSummary {
+        self.lock().clone()
+    }
+
+    fn begin(&self) {
+        self.lock().calls += 1;
+    }
+
+    fn end(&self, result: &AgentResult<Reply>) {
+        let error = match result {
+            Ok(Reply::Failed(failure)) => Some(text_of(failure)),
+            Err(error) => Some(error.to_string()),
+            Ok(
+                Reply::Done(_)
+                | Reply::Streamed
+                | Reply::Rejected(_)
+                | Reply::Ask(_)
+                | Reply::AskForCredentials(_),
+            ) => None,
+        };
+        let mut summary = self.lock();
+        summary.last_failed = Some(error.is_some());
+        if let Some(error) = error {
+            summary.failures += 1;
+            summary.last_error = Some(RecordedError::now(&error));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CallSummary> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn text_of(failure: &Failure) -> String {
+    let text = |part: &Part| match &part.content {
+        Content::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    failure.parts.iter().find_map(text).unwrap_or_else(|| "the call failed".to_owned())
+}
+
+/// A backend whose calls are recorded. Several backends can share a record, such as the tools of one server.
+pub struct RecordedBackend {
+    backend: Arc<dyn Backend>,
+    record: Arc<CallRecord>,
+}
+
+impl RecordedBackend {
+    /// Records the calls of a backend.
+    pub fn new(backend: Arc<dyn Backend>, record: Arc<CallRecord>) -> Self {
+        Self { backend, record }
+    }
+}
+
+impl Backend for RecordedBackend {
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
+        Box::pin(async move {
+            self.record.begin();
+            let turn = call.turn;
+            let result = self.backend.call(call).await;
+            // What ends a cancelled call says nothing about the backend.
+            if !turn.cancel.is_cancelled() {
+                self.record.end(&result);
+            }
+            result
+        })
+    }
+
+    fn kind(&self) -> BackendKind {
+        self.backend.kind()
+    }
+
+    fn abandoned(&self, scope: &Scope, task: &TaskId) {
+        self.backend.abandoned(scope, task);
+    }
+}
