@@ -3,7 +3,7 @@
 //! A server has one or more listeners, with or without TLS, which share caps and shutdown. HTTP/1.1 and HTTP/2 share the
 //! port, with ALPN over TLS and without negotiation otherwise: the first bytes decide. Every wait has a timeout ([`Caps`]), the
 //! number of connections is capped in all and per client, and a reader that is too slow is cut off: its connection over
-//! HTTP/1.1, its stream over HTTP/2. On shutdown nothing new is accepted, and each connection ends after the requests it
+//! HTTP/1.1, its stream over HTTP/2, and the connection if nothing else is read there. On shutdown nothing new is accepted, and each connection ends after the requests it
 //! is serving or at [`Caps::shutdown`]: a peer that answers pings and reads nothing must not keep the process alive.
 //!
 //! Over HTTP/2 a quiet peer is pinged, which is all the life that a quiet gRPC stream shows. Windows are fixed: they
@@ -19,6 +19,7 @@ mod descriptors;
 mod frame_count;
 mod head_timer;
 mod opening;
+mod refused_body;
 mod slow_readers;
 mod streams;
 
@@ -46,6 +47,7 @@ use self::{
     corked::Corked,
     head_timer::HeadTimer,
     opening::{Opened, Version},
+    refused_body::RefusableBody,
     slow_readers::{Pieces, Unsent},
     streams::{Begun, Streams},
 };
@@ -90,10 +92,12 @@ pub struct Caps {
     pub handshake: Duration,
     /// How long the first bytes of a connection may take, after the TLS handshake if there is one.
     pub first_bytes: Duration,
-    /// How long the head of a request may take from its first byte on, over HTTP/1.1.
+    /// How long the head of a request may take from its first byte on, over HTTP/1.1; over HTTP/2 each frame, and all those
+    /// of a head together.
     pub head: Duration,
     /// How long a connection of HTTP/1.1 may be idle between requests. Proxies reuse connections after about a minute,
-    /// and turn one that is closed meanwhile into a 502. Over HTTP/2 a quiet peer has pings to answer.
+    /// and turn one that is closed meanwhile into a 502. Over HTTP/2 a quiet peer has pings to answer; one that
+    /// leaves a response unread has this time.
     pub idle: Duration,
     /// In each of these windows a blocked response has to make progress.
     pub write_window: Duration,
@@ -256,7 +260,7 @@ async fn connection(
     let io = Channel::new(transport, prefix, Arc::clone(&progress));
     match version {
         Version::Http1 => http1(io, progress, service, caps, shutdown).await,
-        Version::Http2 => http2(io.counting_frames(), service, caps, shutdown).await,
+        Version::Http2 => http2(io.counting_frames(caps.head), service, caps, shutdown).await,
     }
 }
 
@@ -284,9 +288,11 @@ async fn http1(
 async fn http2(io: Channel, service: HttpService, caps: &Caps, shutdown: &CancellationToken) -> Ended {
     let unsent = Arc::<Unsent>::default();
     let (counted, clock) = (Arc::clone(&unsent), Clock::system());
-    let answer = move |req| {
+    let begun = Begun::new(caps.write_window);
+    let known = begun.clone();
+    let answer = move |req: hyper::Request<hyper::body::Incoming>| {
         let counted = Arc::clone(&counted);
-        let answered = service.clone().handle(req);
+        let answered = service.clone().handle(req.map(|body| RefusableBody::new(body, &known)));
         let clock = clock.clone();
         answered.map(move |mut response| {
             if !grpc::is_content_type(response.headers()) {
@@ -296,8 +302,8 @@ async fn http2(io: Channel, service: HttpService, caps: &Caps, shutdown: &Cancel
         })
     };
     let service = service_fn(answer);
-    let (begun, io) = (Begun::new(caps.write_window), Corked::new(io));
-    let mut streams = Streams::new(begun.clone(), io.clone(), Arc::clone(&unsent));
+    let io = Corked::new(io);
+    let mut streams = Streams::new(begun.clone(), io.clone(), Arc::clone(&unsent), caps.idle);
     let mut builder = hyper::server::conn::http2::Builder::new(begun);
     builder
         .timer(TokioTimer::new())

@@ -6,13 +6,15 @@ use std::{
     io,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::{Buf as _, Bytes};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
+    time::Sleep,
 };
 use tokio_rustls::server::TlsStream;
 
@@ -33,7 +35,35 @@ pub(super) struct Channel {
     prefix: Bytes,
     progress: Arc<Progress>,
     /// Of HTTP/2.
-    frames: Option<FrameCount>,
+    frames: Option<Frames>,
+}
+
+/// The frames that arrive, and how long one may take.
+struct Frames {
+    count: FrameCount,
+    timeout: Duration,
+    waiting: Option<WaitingForFrame>,
+}
+
+struct WaitingForFrame {
+    number: u64,
+    timeout: Pin<Box<Sleep>>,
+}
+
+impl Frames {
+    /// Ready when the rest of a frame has not arrived in time. The time begins when nothing more can be read: what the server
+    /// has not read yet is no fault of the client.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let unfinished = self.count.unfinished();
+        let _ = self.waiting.take_if(|waiting| Some(waiting.number) != unfinished);
+        let Some(number) = unfinished else { return Poll::Pending };
+        let timeout = self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| WaitingForFrame {
+            number,
+            timeout: Box::pin(tokio::time::sleep(timeout)),
+        });
+        waiting.timeout.as_mut().poll(cx)
+    }
 }
 
 impl Channel {
@@ -41,9 +71,10 @@ impl Channel {
         Self { transport, prefix, progress, frames: None }
     }
 
-    /// Ends with an error when there are too many frames of HTTP/2 that have no use.
-    pub(super) fn counting_frames(self) -> Self {
-        Self { frames: Some(FrameCount::new()), ..self }
+    /// Ends with an error when there are too many frames of HTTP/2 that have no use, or when one takes longer than this.
+    pub(super) fn counting_frames(self, timeout: Duration) -> Self {
+        let count = FrameCount::new();
+        Self { frames: Some(Frames { count, timeout, waiting: None }), ..self }
     }
 
     fn poll_read_bytes(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -74,13 +105,13 @@ impl AsyncRead for Channel {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(self.poll_read_bytes(cx, buf))?;
-        match &mut self.frames {
-            Some(frames) => Poll::Ready(
-                frames.read(&buf.filled()[before..]).map_err(|_| io::Error::other("too many control frames")),
-            ),
-            None => Poll::Ready(Ok(())),
+        let read = self.poll_read_bytes(cx, buf)?;
+        let Some(frames) = &mut self.frames else { return read.map(Ok) };
+        if read.is_pending() {
+            return frames.poll_waiting(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
         }
+        let counted = frames.count.read(&buf.filled()[before..]);
+        Poll::Ready(counted.map_err(|_| io::Error::other("too many control frames")))
     }
 }
 

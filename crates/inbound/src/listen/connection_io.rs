@@ -32,7 +32,7 @@ use tokio::{
 use crate::body;
 
 /// The most that is discarded of a refused body.
-const MAX_DISCARDED: u64 = 256 << 20;
+pub(super) const MAX_DISCARDED: u64 = 256 << 20;
 
 /// How often a blocked write is tried in a window.
 const TRIES_PER_WINDOW: u32 = 6;

@@ -2,6 +2,10 @@
 //! have to be acknowledged, priorities, and frames of unknown types. Streams that are reset at once and heads that never
 //! end are limited by the library.
 //!
+//! Frames are also followed because one that has begun has to be finished in time, see `channel.rs`: a client that stops in the
+//! middle of a frame cannot answer pings, and would be noticed late. The frames of one head count as one, and so do
+//! the preface and the settings after it.
+//!
 //! Clients of gRPC measure round trips with pings, one after another, which are some thousands a second on loopback.
 
 use std::time::Duration;
@@ -16,13 +20,24 @@ const WINDOW: Duration = Duration::from_secs(2);
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEADER: usize = 9;
 
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+
 /// The frames that have arrived.
 pub(super) struct FrameCount {
     /// How much follows until the next frame begins.
     rest: usize,
+    in_preface: bool,
     /// As much of the header of the next frame as has arrived.
     header: [u8; FRAME_HEADER],
     filled: usize,
+    /// Whether a head goes on in the next frame.
+    in_head: bool,
+    /// Whether something has begun that is not finished.
+    unfinished: bool,
+    /// How many times something was finished.
+    finished: u64,
     control_frames: u32,
     since: Instant,
 }
@@ -36,8 +51,12 @@ impl FrameCount {
     pub(super) fn new() -> Self {
         Self {
             rest: PREFACE.len(),
+            in_preface: true,
             header: [0; FRAME_HEADER],
             filled: 0,
+            in_head: false,
+            unfinished: true,
+            finished: 0,
             control_frames: 0,
             since: Instant::now(),
         }
@@ -50,8 +69,13 @@ impl FrameCount {
                 let length = self.rest.min(bytes.len());
                 self.rest -= length;
                 bytes = &bytes[length..];
+                if self.rest == 0 && !self.in_preface {
+                    self.end_frame();
+                }
+                self.in_preface &= self.rest > 0;
                 continue;
             }
+            self.unfinished = true;
             let length = (FRAME_HEADER - self.filled).min(bytes.len());
             self.header[self.filled..self.filled + length].copy_from_slice(&bytes[..length]);
             self.filled += length;
@@ -63,10 +87,28 @@ impl FrameCount {
         Ok(())
     }
 
+    /// The number of the frame that has begun and is not finished.
+    pub(super) fn unfinished(&self) -> Option<u64> {
+        self.unfinished.then_some(self.finished)
+    }
+
+    fn end_frame(&mut self) {
+        if !self.in_head {
+            self.unfinished = false;
+            self.finished += 1;
+        }
+    }
+
     fn begin_frame(&mut self) -> Result<(), Flood> {
-        let [high, middle, low, kind, ..] = self.header;
+        let [high, middle, low, kind, flags, ..] = self.header;
         self.rest = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         self.filled = 0;
+        if matches!(kind, HEADERS | CONTINUATION) {
+            self.in_head = flags & END_HEADERS == 0;
+        }
+        if self.rest == 0 {
+            self.end_frame();
+        }
         if !is_control(kind) {
             return Ok(());
         }
@@ -95,6 +137,24 @@ mod tests {
     fn frame(kind: u8, length: u8) -> Vec<u8> {
         let header = [0, 0, length, kind, 0, 0, 0, 0, 0];
         [&header[..], &vec![6; usize::from(length)]].concat()
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_unfinished_until_its_last_byte_and_a_head_until_its_last_frame() {
+        let mut count = FrameCount::new();
+        count.read(PREFACE).unwrap();
+        assert_eq!(count.unfinished(), Some(0));
+        // Settings without content, and a part of a ping.
+        count.read(&[frame(4, 0), frame(6, 8)[..12].to_vec()].concat()).unwrap();
+        assert_eq!(count.unfinished(), Some(1));
+        count.read(&frame(6, 8)[12..]).unwrap();
+        assert_eq!(count.unfinished(), None);
+        count.read(&frame(HEADERS, 20)).unwrap();
+        assert_eq!(count.unfinished(), Some(2));
+        let mut last = frame(CONTINUATION, 20);
+        last[4] = END_HEADERS;
+        count.read(&last).unwrap();
+        assert_eq!((count.unfinished(), count.finished), (None, 3));
     }
 
     #[tokio::test(start_paused = true)]

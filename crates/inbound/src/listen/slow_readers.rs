@@ -7,7 +7,11 @@
 //! taken faster earn time for a pause, because clients open the window in steps. The connection continues.
 //!
 //! A piece that has begun to leave stays in the buffers of hyper until the peer takes the rest of it, reset or not. So
-//! a connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
+//! a connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended. Without a
+//! call in progress, anything that is not taken ends it, after the time an idle connection has.
+//!
+//! A connection is also ended when its last call is reset and no other call has finished meanwhile: a peer that opens no
+//! window at all would otherwise keep it for as long as it answers pings.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -61,6 +65,15 @@ impl Reading {
     }
 }
 
+/// How a stream has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamEnd {
+    /// It has finished or panicked.
+    Finished,
+    /// Its peer has not read a piece of the response since this time.
+    Unread(Instant),
+}
+
 /// A stream that ends, and so is reset, when it panics, or when its peer reads no piece for a window of time and the
 /// time it has earned.
 pub(super) struct GuardedStream {
@@ -83,8 +96,8 @@ impl GuardedStream {
         READING.sync_scope(Arc::clone(&self.reading), || catch_unwind(poll)).unwrap_or(Poll::Ready(()))
     }
 
-    /// Ready when the peer has not read a piece in time.
-    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when the peer has not read a piece in time, with the time at which that piece was handed on.
+    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         let number = self.reading.unread();
         if let Some(earlier) = self.unread.take_if(|unread| Some(unread.number) != number) {
             // Several pieces may have been read since then.
@@ -97,17 +110,17 @@ impl GuardedStream {
             since: Instant::now(),
             timeout: Box::pin(tokio::time::sleep(self.allowance.timeout())),
         });
-        unread.timeout.as_mut().poll(cx)
+        unread.timeout.as_mut().poll(cx).map(|()| unread.since)
     }
 }
 
 impl Future for GuardedStream {
-    type Output = ();
+    type Output = StreamEnd;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StreamEnd> {
         match self.poll_stream(cx) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => self.poll_unread(cx),
+            Poll::Ready(()) => Poll::Ready(StreamEnd::Finished),
+            Poll::Pending => self.poll_unread(cx).map(StreamEnd::Unread),
         }
     }
 }
@@ -127,38 +140,73 @@ pub(super) struct Unsent {
     sent: AtomicU64,
 }
 
-/// Notices a connection that holds much and sends little.
+/// Notices a connection that holds responses which its peer does not read.
 pub(super) struct Watchdog {
     unsent: Arc<Unsent>,
     allowance: Allowance,
+    /// How long the last pieces may take when no call is in progress.
+    idle: Duration,
     /// While too much is held.
     slow: Option<SlowConnection>,
 }
 
 struct SlowConnection {
+    excess: Excess,
     since: Instant,
     timeout: Pin<Box<Sleep>>,
     /// What had been sent when it began.
     sent: u64,
 }
 
+/// Why what a connection holds is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Excess {
+    /// It is more than [`MAX_UNSENT`].
+    Memory,
+    /// No call is in progress that could have more to send.
+    NoCalls,
+}
+
+/// Whether a connection has calls in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    InProgress,
+    None,
+}
+
+impl Excess {
+    fn of(unsent: u64, calls: Calls) -> Option<Self> {
+        match calls {
+            _ if unsent > MAX_UNSENT => Some(Self::Memory),
+            Calls::None if unsent > 0 => Some(Self::NoCalls),
+            Calls::None | Calls::InProgress => None,
+        }
+    }
+}
+
 impl Watchdog {
-    pub(super) fn new(unsent: Arc<Unsent>, window: Duration) -> Self {
+    pub(super) fn new(unsent: Arc<Unsent>, window: Duration, idle: Duration) -> Self {
         let allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
-        Self { unsent, allowance, slow: None }
+        Self { unsent, allowance, idle, slow: None }
     }
 
     /// Ready when too little has been sent in a window of time.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, calls: Calls) -> Poll<()> {
         loop {
-            if self.unsent.bytes.load(Ordering::Relaxed) <= MAX_UNSENT {
+            let Some(excess) = Excess::of(self.unsent.bytes.load(Ordering::Relaxed), calls) else {
                 self.slow = None;
                 return Poll::Pending;
-            }
+            };
+            let _ = self.slow.take_if(|slow| slow.excess != excess);
+            let timeout = match excess {
+                Excess::Memory => self.allowance.timeout(),
+                Excess::NoCalls => self.idle,
+            };
             let sent = self.unsent.sent.load(Ordering::Relaxed);
             let slow = self.slow.get_or_insert_with(|| SlowConnection {
+                excess,
                 since: Instant::now(),
-                timeout: Box::pin(tokio::time::sleep(self.allowance.timeout())),
+                timeout: Box::pin(tokio::time::sleep(timeout)),
                 sent,
             });
             let progress = sent - slow.sent;

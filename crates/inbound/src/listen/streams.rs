@@ -6,7 +6,8 @@
 //! that wait; computation belongs to the engine's own tasks.
 //!
 //! Many clients make one call at a time on a connection. The only stream of a connection is polled directly; a set that
-//! polls just the streams that were woken is used from the second one on.
+//! polls just the streams that were woken is used from the second one on. The rest of a body that was refused is read by a
+//! stream of its own ([`super::refused_body`]).
 
 use std::{
     io,
@@ -18,11 +19,11 @@ use std::{
 
 use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use hyper::rt::Executor;
-use tokio::io::AsyncWrite;
+use tokio::{io::AsyncWrite, time::Instant};
 
 use super::{
     corked::Corked,
-    slow_readers::{GuardedStream, Unsent, Watchdog},
+    slow_readers::{Calls, GuardedStream, StreamEnd, Unsent, Watchdog},
 };
 
 /// How a connection ended.
@@ -61,13 +62,19 @@ pub(super) struct Streams<S> {
     running: FuturesUnordered<GuardedStream>,
     io: Corked<S>,
     watchdog: Watchdog,
+    /// Since when the peer has not read the response of the call that was reset last.
+    unread: Option<Instant>,
+    /// When a call has finished last.
+    finished: Option<Instant>,
 }
 
 impl<S: AsyncWrite + Unpin> Streams<S> {
-    /// Those that `begun` takes, of a connection over `io` that holds what is `unsent`.
-    pub(super) fn new(begun: Begun, io: Corked<S>, unsent: Arc<Unsent>) -> Self {
-        let watchdog = Watchdog::new(unsent, begun.window);
-        Self { begun, single: None, running: FuturesUnordered::new(), io, watchdog }
+    /// Those that `begun` takes, of a connection over `io` that holds what is `unsent`, and without a call in progress for no
+    /// longer than `idle`.
+    pub(super) fn new(begun: Begun, io: Corked<S>, unsent: Arc<Unsent>, idle: Duration) -> Self {
+        let watchdog = Watchdog::new(unsent, begun.window, idle);
+        let running = FuturesUnordered::new();
+        Self { begun, single: None, running, io, watchdog, unread: None, finished: None }
     }
 
     /// Drives a connection and its streams until it ends.
@@ -89,17 +96,23 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
                 let _ = self.io.poll_send(cx);
                 return Poll::Ready(ended.map_err(Into::into));
             }
-            if !self.take_begun() || !self.advance(cx) {
+            if !self.advance_begun(cx) {
                 break;
             }
         }
-        match self.io.poll_send(cx) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-            // What cannot be sent yet wakes the connection when it can.
-            Poll::Ready(Ok(())) | Poll::Pending => {
-                self.watchdog.poll(cx).map(|()| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
-            }
+        if let Poll::Ready(Err(error)) = self.io.poll_send(cx) {
+            return Poll::Ready(Err(error.into()));
         }
+        // What cannot be sent yet wakes the connection when it can.
+        let too_slow = self.watchdog.poll(cx, self.calls());
+        if self.reads_nothing() || too_slow.is_ready() {
+            return Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+        }
+        Poll::Pending
+    }
+
+    fn calls(&self) -> Calls {
+        if self.single.is_none() && self.running.is_empty() { Calls::None } else { Calls::InProgress }
     }
 
     /// Polls the streams; returns whether one of them has ended. A stream that has produced output and is still pending
@@ -107,13 +120,38 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         let mut ended = false;
         if let Some(single) = &mut self.single
-            && single.poll_unpin(cx).is_ready()
+            && let Poll::Ready(end) = single.poll_unpin(cx)
         {
             self.single = None;
+            self.end(end);
             ended = true;
         }
-        while let Poll::Ready(Some(())) = self.running.poll_next_unpin(cx) {
+        while let Poll::Ready(Some(end)) = self.running.poll_next_unpin(cx) {
+            self.end(end);
             ended = true;
+        }
+        ended
+    }
+
+    fn end(&mut self, end: StreamEnd) {
+        match end {
+            StreamEnd::Finished => self.finished = Some(Instant::now()),
+            StreamEnd::Unread(since) => self.unread = Some(since),
+        }
+    }
+
+    /// Whether the last call was reset because it was not read, and no other has finished meanwhile.
+    fn reads_nothing(&self) -> bool {
+        self.calls() == Calls::None
+            && self.unread.is_some_and(|since| self.finished.is_none_or(|finished| finished < since))
+    }
+
+    /// Polls the streams that have begun since the last poll, and those that they begin; returns whether a stream has
+    /// ended.
+    fn advance_begun(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut ended = false;
+        while self.take_begun() {
+            ended |= self.advance(cx);
         }
         ended
     }
@@ -145,10 +183,14 @@ mod tests {
 
     use super::*;
 
+    fn streams(begun: &Begun) -> Streams<tokio::io::Sink> {
+        Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default(), Duration::MAX)
+    }
+
     #[tokio::test]
     async fn a_stream_that_panics_is_no_other_streams_business() {
         let begun = Begun::new(Duration::MAX);
-        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default());
+        let mut streams = streams(&begun);
         begun.execute(async { panic!("panic of the test") });
         let done = Arc::new(AtomicBool::new(false));
         let doing = Arc::clone(&done);
@@ -165,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_is_begun_last_does_not_outlive_its_connection() {
         let begun = Begun::new(Duration::MAX);
-        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default());
+        let mut streams = streams(&begun);
         let (known, alive) = (begun.clone(), Arc::new(()));
         let held = Arc::clone(&alive);
         let mut connection = std::pin::pin!(std::future::poll_fn(|_| {

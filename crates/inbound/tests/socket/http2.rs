@@ -146,3 +146,153 @@ async fn idle_event_stream_is_not_reset() {
     let rest = answer.body().await.expect("the stream is not reset");
     assert!(String::from_utf8_lossy(&rest).contains("TASK_STATE_CANCELED"), "{rest:?}");
 }
+
+/// The parts of HTTP/2 that a well-behaved client hides.
+mod frames {
+    use testkit::http1::Connection;
+
+    pub(super) const DATA: u8 = 0;
+    pub(super) const HEADERS: u8 = 1;
+    pub(super) const RST_STREAM: u8 = 3;
+    pub(super) const SETTINGS: u8 = 4;
+    pub(super) const PING: u8 = 6;
+    pub(super) const END_STREAM: u8 = 1;
+    pub(super) const END_HEADERS: u8 = 4;
+
+    /// A head of one byte, without the flag that it ends here.
+    pub(super) const CONTINUATION_NEVER_COMES: &[u8] = &[0, 0, 1, HEADERS, END_STREAM, 0, 0, 0, 1, 0x82];
+
+    pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+    #[derive(Debug, PartialEq, Eq)]
+    pub(super) struct Frame {
+        pub(super) kind: u8,
+        pub(super) flags: u8,
+        pub(super) stream: u32,
+    }
+
+    pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    }
+
+    /// The head of a request in HPACK, without indexing and without compression.
+    pub(super) fn head(fields: &[(&str, &str)]) -> Vec<u8> {
+        let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
+    }
+
+    pub(super) struct Reader {
+        connection: Connection,
+        read: Vec<u8>,
+    }
+
+    impl Reader {
+        pub(super) fn new(connection: Connection) -> Self {
+            Self { connection, read: Vec::new() }
+        }
+
+        pub(super) async fn write(&mut self, frames: &[Vec<u8>]) {
+            self.connection.write(&frames.concat()).await.unwrap();
+        }
+
+        /// The next frame; `None` when the server has closed the connection.
+        pub(super) async fn next(&mut self) -> Option<Frame> {
+            loop {
+                if let Some(&[a, b, c, kind, flags, s, t, u, v]) = self.read.first_chunk::<9>() {
+                    let length = u32::from_be_bytes([0, a, b, c]) as usize;
+                    if self.read.len() >= 9 + length {
+                        self.read.drain(..9 + length);
+                        return Some(Frame { kind, flags, stream: u32::from_be_bytes([s, t, u, v]) });
+                    }
+                }
+                self.read.extend(self.connection.read_some(64 << 10).await.ok()??);
+            }
+        }
+
+        /// The frames up to and with the first for which this holds.
+        pub(super) async fn until(&mut self, holds: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+            let mut frames = Vec::new();
+            loop {
+                frames.push(self.next().await.expect("the connection goes on"));
+                if frames.last().is_some_and(&holds) {
+                    return frames;
+                }
+            }
+        }
+    }
+}
+
+/// A connection that has sent the preface, its settings and these frames.
+async fn raw(server: &Server, more: &[Vec<u8>]) -> frames::Reader {
+    let connection = testkit::http1::Connection::open(server.address).await.unwrap();
+    let mut reader = frames::Reader::new(connection);
+    let opening = [frames::PREFACE.to_vec(), frames::frame(frames::SETTINGS, 0, 0, &[])];
+    reader.write(&[&opening, more].concat()).await;
+    reader
+}
+
+#[tokio::test]
+async fn refused_body_is_discarded_without_a_reset() {
+    use frames::{DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, frame, head};
+    let server = Server::open().await;
+    let head = head(&[
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/"),
+        (":authority", "localhost"),
+        ("content-encoding", "gzip"),
+        ("content-length", "10"),
+    ]);
+    let mut reader = raw(&server, &[frame(HEADERS, END_HEADERS, 1, &head)]).await;
+    let mut seen = reader.until(|frame| frame.stream == 1 && frame.flags & END_STREAM != 0).await;
+    // The response is complete: clients that still send must be able to read it.
+    for (piece, flags) in [(&b"01234"[..], 0), (b"56789", END_STREAM)] {
+        reader.write(&[frame(DATA, flags, 1, piece), frame(PING, 0, 0, &[0; 8])]).await;
+        seen.extend(reader.until(|frame| frame.kind == PING).await);
+    }
+    assert!(!seen.iter().any(|frame| frame.kind == RST_STREAM), "{seen:?}");
+}
+
+#[tokio::test]
+async fn connection_whose_peer_opens_no_window_is_closed() {
+    let server = with(SHORT_WRITE_WINDOW).await;
+    let channel = Channel::open_with_window(server.address, 0).await.unwrap();
+    let unread = post(&channel, request("SendMessage", &send_params("hi", ""))).await;
+    channel.closed().await.unwrap();
+    drop(unread);
+}
+
+#[tokio::test]
+async fn idle_connection_with_a_response_that_is_not_read_to_its_end_is_closed() {
+    let server = with(Caps { idle: Duration::from_millis(300), ..SHORT_WRITE_WINDOW }).await;
+    // With one byte of window hyper takes the whole response, and the call has ended for the server.
+    let channel = Channel::open_with_window(server.address, 1).await.unwrap();
+    let unread = post(&channel, request("SendMessage", &send_params("hi", ""))).await;
+    channel.closed().await.unwrap();
+    drop(unread);
+}
+
+#[tokio::test]
+async fn frame_that_is_not_finished_ends_the_connection() {
+    use frames::{CONTINUATION_NEVER_COMES, PING, SETTINGS, frame};
+    let server = with(Caps { head: Duration::from_millis(300), ..Caps::default() }).await;
+    let unfinished = [
+        // The preface alone; the settings belong to it.
+        vec![],
+        frame(SETTINGS, 0, 0, &[])[..5].to_vec(),
+        [frame(SETTINGS, 0, 0, &[]), frame(PING, 0, 0, &[0; 8])[..12].to_vec()].concat(),
+        [frame(SETTINGS, 0, 0, &[]), CONTINUATION_NEVER_COMES.to_vec()].concat(),
+    ];
+    for bytes in unfinished {
+        let connection = testkit::http1::Connection::open(server.address).await.unwrap();
+        let mut reader = frames::Reader::new(connection);
+        reader.write(&[frames::PREFACE.to_vec(), bytes]).await;
+        while reader.next().await.is_some() {}
+    }
+    // A connection between two requests stays.
+    let mut idle = raw(&server, &[]).await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    idle.write(&[frame(PING, 0, 0, &[0; 8])]).await;
+    idle.until(|frame| frame.kind == PING).await;
+}
