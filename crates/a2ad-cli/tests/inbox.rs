@@ -240,6 +240,7 @@ async fn tokens_of_a_server_are_verified_with_its_published_keys() {
     let mut inbox = Inbox::start(&["--jwks", &url, "--count", "1"]).await;
     assert_eq!(inbox.post(&[("authorization", &format!("Bearer {good}"))], TASK).await.0, 503);
     assert!(inbox.entry().await.contains("cannot be loaded: the server cannot be reached"));
+    assert_eq!(inbox.exit_code().await, Some(1));
 }
 
 #[tokio::test]

@@ -40,11 +40,11 @@ delivery is verified, and the text of the status. Deliveries that cannot be veri
 notification 400. A GET with ?validationToken=TEXT is answered with that text.
 
 Exit codes:
-  0    --count deliveries have arrived, none of them refused
-  1    the address is in use, or the output cannot be written
+  0    --count deliveries have arrived, and all were accepted
+  1    the address cannot be used, the output cannot be written, or the keys of --jwks could not be loaded
   2    invalid arguments
-  5    the same, and at least one of them was not verified
-  8    the same, and at least one of them was not a notification
+  5    --count deliveries have arrived, and at least one was not verified
+  8    --count deliveries have arrived, and at least one was not a notification
   130  Ctrl-C";
 
 #[derive(Debug, Args)]
@@ -136,6 +136,7 @@ async fn receive(flags: &InboxFlags, checks: Checks) -> Result<u8, Failure> {
         exit = match delivery.verdict {
             Verdict::NotVerified(_) => code::AUTH,
             Verdict::NotANotification(_) if exit == code::SUCCESS => code::PROTOCOL,
+            Verdict::Unavailable(_) if exit == code::SUCCESS => code::ERROR,
             _ => exit,
         };
         received += 1;
