@@ -436,7 +436,7 @@ pub(crate) async fn join<T>(handle: JoinHandle<T>) -> T {
 pub(crate) fn reply(answer: CallResponse) -> Reply {
     match answer {
         CallResponse::Reply(reply) => reply,
-        CallResponse::Replayed(answer) => reply(*answer),
+        CallResponse::Noted(_, answer) => reply(*answer),
         CallResponse::Stream(_) => panic!("a stream where a reply was expected"),
     }
 }
@@ -445,7 +445,7 @@ pub(crate) fn reply(answer: CallResponse) -> Reply {
 pub(crate) fn frames(answer: CallResponse) -> Frames {
     match answer {
         CallResponse::Stream(stream) => Frames::new(stream),
-        CallResponse::Replayed(answer) => frames(*answer),
+        CallResponse::Noted(_, answer) => frames(*answer),
         CallResponse::Reply(reply) => panic!("{reply:?} where a stream was expected"),
     }
 }

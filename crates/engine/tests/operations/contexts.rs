@@ -1,6 +1,6 @@
 //! Contexts (conversations): a task starts its own or joins one by id.
 
-use a2ad_engine::{Call, CallResponse, Clock, Outcome, Scope, TaskPolicy};
+use a2ad_engine::{Call, CallResponse, Clock, Outcome, ResponseNote, Scope, TaskPolicy};
 use protocol::{ContextId, ListTasks, Operation, Task, TaskState, Timestamp};
 
 use crate::common::{
@@ -165,7 +165,10 @@ async fn retry_of_a_message_to_a_context_is_deduplicated() {
         let first = server.send_as(call_with_resume_by_context(), message.clone()).await.unwrap();
         server.agent.prepare_turn([], done());
         let second = server.send_as(call_with_resume_by_context(), message).await.unwrap();
-        assert!(matches!(second, CallResponse::Replayed(_)), "the retry was not deduplicated");
+        assert!(
+            matches!(second, CallResponse::Noted(ResponseNote::Replayed, _)),
+            "the retry was not deduplicated"
+        );
         assert_eq!(reply(first), reply(second));
         assert_eq!(server.list(ListTasks::default()).await.unwrap().total_size, 1);
     }
@@ -184,7 +187,10 @@ async fn retry_of_a_message_to_a_context_reaches_no_other_task() {
     // Another task still waits in the context.
     server.agent.prepare_turn([], done());
     let second = server.send_as(call_with_resume_by_context(), message.clone()).await.unwrap();
-    assert!(matches!(second, CallResponse::Replayed(_)), "the retry continued another task");
+    assert!(
+        matches!(second, CallResponse::Noted(ResponseNote::Replayed, _)),
+        "the retry continued another task"
+    );
     assert_eq!(reply(first), reply(second));
     assert_eq!(server.count(TaskState::InputRequired).await, 1);
     // The duplicate is still detected when the context has newer tasks.
@@ -193,7 +199,7 @@ async fn retry_of_a_message_to_a_context_reaches_no_other_task() {
     server.send(msg("something else").context("chat")).await.unwrap();
     server.agent.prepare_turn([], done());
     let third = server.send_as(call_with_resume_by_context(), message).await.unwrap();
-    assert!(matches!(third, CallResponse::Replayed(_)));
+    assert!(matches!(third, CallResponse::Noted(ResponseNote::Replayed, _)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

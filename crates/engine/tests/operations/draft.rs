@@ -2,7 +2,7 @@
 //! message with the same content as the task's last one is a retry of it.
 
 use a2ad_engine::{
-    Call, CallResponse, Clock, Outcome, Retention, Scope, Store as _,
+    Call, CallResponse, Clock, Outcome, ResponseNote, Retention, Scope, Store as _,
     ids::{Tag, TaskNo},
 };
 use protocol::{
@@ -19,7 +19,7 @@ const DRAFT: Dialect = Dialect::Draft;
 
 /// Whether the reply was replayed, and its task.
 fn replayed_and_task(answer: CallResponse) -> (bool, Task) {
-    (matches!(answer, CallResponse::Replayed(_)), task(reply(answer)))
+    (matches!(answer, CallResponse::Noted(ResponseNote::Replayed, _)), task(reply(answer)))
 }
 
 async fn send(server: &TestServer, msg: MessageBuilder) -> (bool, Task) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use a2ad_engine::{Call, CallResponse};
+use a2ad_engine::{Call, CallResponse, ResponseNote};
 use protocol::{Dialect, ErrorKind, ListTasks, Operation, Reply, TaskState};
 
 use crate::common::{
@@ -12,7 +12,7 @@ use crate::common::{
 
 async fn send(server: &TestServer, msg: MessageBuilder) -> (bool, Reply) {
     let answer = server.call(scope(), Operation::SendMessage(msg.into())).await.unwrap();
-    (matches!(answer, CallResponse::Replayed(_)), reply(answer))
+    (matches!(answer, CallResponse::Noted(ResponseNote::Replayed, _)), reply(answer))
 }
 
 async fn tasks(server: &TestServer) -> u64 {
@@ -99,7 +99,10 @@ async fn only_unique_message_ids_are_keys() {
     server.agent.prepare_turn([], done());
     let first = client_task(msg("hello").id("m")).await.unwrap();
     let second = client_task(msg("hello").id("m")).await.unwrap();
-    assert!(matches!((&first, &second), (CallResponse::Reply(_), CallResponse::Replayed(_))));
+    assert!(matches!(
+        (&first, &second),
+        (CallResponse::Reply(_), CallResponse::Noted(ResponseNote::Replayed, _))
+    ));
     assert_eq!(reply(first), reply(second));
 }
 

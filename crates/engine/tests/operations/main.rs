@@ -29,6 +29,7 @@ mod messages_to_working_task;
 mod multi_turn;
 mod origin;
 mod panic;
+mod push;
 mod queue;
 mod racing_messages;
 mod recording;

@@ -194,7 +194,7 @@ async fn without_deduplication_identical_content_reopens_the_task() {
         server.agent.prepare_turn([], done());
         let first = server.send_as(keyed(), msg("hello").client_task("t-1")).await.unwrap();
         let second = server.send_as(keyed(), msg("hello").client_task("t-1")).await.unwrap();
-        assert!(matches!(second, a2ad_engine::CallResponse::Replayed(_)));
+        assert!(matches!(second, a2ad_engine::CallResponse::Noted(a2ad_engine::ResponseNote::Replayed, _)));
         assert_eq!(reply(first), reply(second));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use a2ad_engine::{
     Agent, AgentResult, Call, CallResponse, Catalog, Clock, DEFAULT_TENANT, Outcome, RegisteredAgent,
-    Retention, Scope, Store as _, Turn, store::Lookup,
+    ResponseNote, Retention, Scope, Store as _, Turn, store::Lookup,
 };
 use protocol::{
     Dialect, ErrorKind, ListTasks, Message, Operation, SendMessage, TaskId, TaskState, Timestamp,
@@ -213,7 +213,7 @@ async fn new_task_over_the_open_task_limit_is_rejected() {
     let call = || Call { idempotency_key: Some("once".into()), ..call_in(Dialect::V1) };
     assert_eq!(refused(server.send_as(call(), msg("four")).await), ErrorKind::RateLimited);
     let again = server.send_as(call_in(Dialect::V1), one.clone()).await.unwrap();
-    assert!(matches!(again, CallResponse::Replayed(_)));
+    assert!(matches!(again, CallResponse::Noted(ResponseNote::Replayed, _)));
     assert_eq!(task(reply(again)), open[0]);
     let Message { id, .. } = SendMessage::from(one).message;
     let reused = server.send(msg("something else").id(id.as_str())).await;

@@ -75,6 +75,7 @@ async fn queue(server: &Server) -> String {
         deadline: None,
         progress_size: 0,
         key: None,
+        webhook: None,
         caps: PrincipalCaps::default(),
     };
     store.commit(Change::Accept(Box::new(accept))).await.unwrap();

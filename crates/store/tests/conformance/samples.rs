@@ -102,6 +102,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         deadline: None,
         progress_size: 0,
         key: None,
+        webhook: None,
         caps: PrincipalCaps::default(),
     }
 }

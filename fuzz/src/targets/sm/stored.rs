@@ -86,6 +86,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         deadline: None,
         progress_size: 0,
         key: None,
+        webhook: None,
         caps: PrincipalCaps::default(),
     }
 }

@@ -1,6 +1,6 @@
 //! A builder for client messages.
 
-use protocol::{ContextId, Json, Message, Part, Role, SendMessage, TaskId};
+use protocol::{ContextId, Json, Message, Part, PushConfig, Role, SendMessage, TaskId};
 
 /// A `SendMessage` request under construction.
 #[derive(Clone)]
@@ -61,6 +61,12 @@ impl MessageBuilder {
     }
 
     /// Sets the history length of the reply.
+    /// Registers a webhook with the message.
+    pub(crate) fn webhook(mut self, url: &str) -> Self {
+        self.0.push = Some(PushConfig::new(url));
+        self
+    }
+
     pub(crate) fn history(mut self, length: u32) -> Self {
         self.0.history_length = Some(length);
         self

@@ -14,16 +14,17 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     metrics::{DiskUsage, StoreMetrics},
     store::{
-        Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, NotCommitted, OperatorPage, OperatorQuery, Overdue, ReadFuture,
-        Receipt, ReceiptSender, RetentionMark, Snapshot, StoreError, TaskCounts, TaskRow, TaskWork,
-        TenantAgent, View, WorkItem,
+        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery,
+        Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup,
+        MessageKey, NewWebhook, NotCommitted, OperatorPage, OperatorQuery, Overdue, PendingDelivery,
+        ReadFuture, Receipt, ReceiptSender, Registered, RetentionMark, Snapshot, StoreError, TaskCounts,
+        TaskRow, TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
-use protocol::{TaskState, Timestamp};
+use protocol::{ConfigId, TaskState, Timestamp};
 use store::Sqlite;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 /// Records changes by the name of their step: `accept`, `report`, `finish`, ….
@@ -347,6 +348,66 @@ impl Store for RecordingStore {
 
     fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
         self.store.revoke_api_key(id, now)
+    }
+
+    fn register_webhook(&self, task: TaskNo, webhook: NewWebhook, max: usize) -> ReadFuture<Registered> {
+        self.store.register_webhook(task, webhook, max)
+    }
+
+    fn webhooks(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Vec<Webhook>> {
+        self.store.webhooks(scope, task)
+    }
+
+    fn delete_webhook(&self, task: TaskNo, id: ConfigId) -> ReadFuture<bool> {
+        self.store.delete_webhook(task, id)
+    }
+
+    fn delivery_signal(&self) -> Arc<Notify> {
+        self.store.delivery_signal()
+    }
+
+    fn due_webhooks(&self, query: DueWebhooksQuery) -> ReadFuture<DueWebhooks> {
+        self.store.due_webhooks(query)
+    }
+
+    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>> {
+        self.store.first_pending(host)
+    }
+
+    fn pending_delivery(&self, webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>> {
+        self.store.pending_delivery(webhook)
+    }
+
+    fn record_delivery(&self, result: DeliveryResult) -> ReadFuture<bool> {
+        self.store.record_delivery(result)
+    }
+
+    fn release_host(&self, host: String, now: Timestamp) -> ReadFuture<bool> {
+        self.store.release_host(host, now)
+    }
+
+    fn retry_delivery(&self, webhook: WebhookNo, now: Timestamp) -> ReadFuture<bool> {
+        self.store.retry_delivery(webhook, now)
+    }
+
+    fn pending_deliveries(&self, after: WebhookNo, max: usize) -> ReadFuture<Vec<ListedDelivery>> {
+        self.store.pending_deliveries(after, max)
+    }
+
+    fn dead_letters(&self, before: i64, max: usize) -> ReadFuture<Vec<DeadLetter>> {
+        self.store.dead_letters(before, max)
+    }
+
+    fn dead_letter(&self, no: i64) -> ReadFuture<Option<DeadLetter>> {
+        self.store.dead_letter(no)
+    }
+
+    fn delete_dead_letter(&self, no: i64) -> ReadFuture<bool> {
+        self.store.delete_dead_letter(no)
+    }
+
+    fn expire_dead_letters(&self, died_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        self.store.expire_dead_letters(died_before, max)
     }
 
     fn agent_switches(&self) -> Vec<AgentSwitch> {

@@ -1,0 +1,422 @@
+//! Webhooks are notified about every change of the state, at least once and in order, whatever the receiver does.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use a2ad_engine::{
+    Call, CallResponse, ResponseNote, Sealer,
+    push::{DeliveryId, ListedState, PushPolicy, PushRequest, PushSender, PushSetup, Resent, SendResult},
+    store::WebhookNo,
+};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use protocol::{
+    ConfigId, Dialect, ErrorKind, Operation, PushConfig, PushConfigQuery, PushConfigRef, Reply, TaskId,
+    model::{PushAuth, Secret},
+};
+use tokio::sync::watch;
+
+use crate::common::{
+    Setup, TestServer, artifact, bare_message, call_in, done, msg, need_input, refusal, reply, scope, task,
+    with_timeout, working,
+};
+
+const URL: &str = "https://receiver.example/hook";
+
+/// A receiver: records requests and answers them as it is told.
+#[derive(Clone)]
+struct Receiver(Arc<Inner>);
+
+struct Inner {
+    requests: watch::Sender<Vec<PushRequest>>,
+    challenges: watch::Sender<usize>,
+    answer: Mutex<SendResult>,
+}
+
+impl Receiver {
+    fn new(answer: SendResult) -> Self {
+        Self(Arc::new(Inner {
+            requests: watch::Sender::new(Vec::new()),
+            challenges: watch::Sender::new(0),
+            answer: Mutex::new(answer),
+        }))
+    }
+
+    fn answer(&self, answer: SendResult) {
+        *self.0.answer.lock().unwrap() = answer;
+    }
+
+    /// Waits for this many requests.
+    async fn requests(&self, count: usize) -> Vec<PushRequest> {
+        let mut requests = self.0.requests.subscribe();
+        let requests = with_timeout(requests.wait_for(|requests| requests.len() >= count)).await.unwrap();
+        requests.clone()
+    }
+
+    fn count(&self) -> usize {
+        self.0.requests.borrow().len()
+    }
+}
+
+impl PushSender for Receiver {
+    fn check_url(&self, url: &str) -> Result<(), String> {
+        if url.starts_with("https://") { Ok(()) } else { Err("its scheme must be https".into()) }
+    }
+
+    fn is_signing_key(&self, token: &Secret) -> bool {
+        token.expose().len() >= 24
+    }
+
+    fn send(&self, request: PushRequest) -> BoxFuture<'static, SendResult> {
+        let receiver = self.clone();
+        async move {
+            let answer = receiver.0.answer.lock().unwrap().clone();
+            receiver.0.requests.send_modify(|requests| requests.push(request));
+            answer
+        }
+        .boxed()
+    }
+
+    fn challenge(&self, _url: String, _timeout: Duration) -> BoxFuture<'static, SendResult> {
+        self.0.challenges.send_modify(|count| *count += 1);
+        let answer = self.0.answer.lock().unwrap().clone();
+        async move { answer }.boxed()
+    }
+}
+
+fn policy(waits: usize) -> PushPolicy {
+    PushPolicy {
+        waits: vec![Duration::from_millis(20); waits],
+        probe_interval: Duration::from_millis(50),
+        ..PushPolicy::default()
+    }
+}
+
+fn start(server: &TestServer, receiver: &Receiver, policy: PushPolicy) {
+    let sealer = Arc::new(Sealer::new([7; 32]));
+    server.engine.start_push(PushSetup { sender: Arc::new(receiver.clone()), sealer, policy });
+}
+
+/// A server whose webhooks are received.
+fn open(policy: PushPolicy) -> (TestServer, Receiver) {
+    let (server, receiver) = (Setup::plain().open(), Receiver::new(SendResult::Accepted));
+    start(&server, &receiver, policy);
+    (server, receiver)
+}
+
+fn body(request: &PushRequest) -> String {
+    String::from_utf8(request.body.to_vec()).unwrap()
+}
+
+fn secret(answer: &CallResponse) -> Option<String> {
+    match answer {
+        CallResponse::Noted(ResponseNote::WebhookSecret(secret), _) => Some(secret.expose().to_owned()),
+        _ => None,
+    }
+}
+
+async fn register(server: &TestServer, id: &TaskId, config: PushConfig) -> CallResponse {
+    let config = PushConfig { task_id: Some(id.clone()), ..config };
+    server.call(scope(), Operation::CreatePushConfig(config)).await.unwrap()
+}
+
+#[tokio::test]
+async fn each_change_of_the_state_is_notified_in_order() {
+    let (mut server, receiver) = open(policy(3));
+    let call = Call::new(scope());
+    let sent = server.send_as(call, msg("go").webhook(URL).return_immediately()).await.unwrap();
+    let key = secret(&sent).unwrap();
+    let id = task(reply(sent)).id;
+    let turn = server.agent.turn().await;
+    let first = receiver.requests(1).await;
+    assert!(body(&first[0]).contains(r#""state":"TASK_STATE_WORKING""#), "submitted is superseded");
+    assert_eq!(first[0].signing_key.expose(), key);
+    assert_eq!(first[0].media_type, "application/a2a+json");
+    turn.send([artifact("a", "text")]);
+    turn.end(need_input("which"));
+    let second = receiver.requests(2).await;
+    assert!(body(&second[1]).contains("TASK_STATE_INPUT_REQUIRED") && body(&second[1]).contains("which"));
+    let follow_up = server.spawn_send_as(Call::new(scope()), msg("that").to(&id));
+    server.agent.turn().await.end(done());
+    with_timeout(follow_up).await.unwrap().unwrap();
+    let all = receiver.requests(3).await;
+    let last = body(all.last().unwrap());
+    assert!(last.starts_with(r#"{"task":{"#) && last.contains("TASK_STATE_COMPLETED"), "{last}");
+    let ids: Vec<_> = all.iter().map(|request| request.id.clone()).collect();
+    let mut sorted = ids.clone();
+    sorted.dedup();
+    assert_eq!(ids, sorted, "each has an id of its own");
+    assert!(ids.iter().all(|one| one.starts_with(id.as_str())));
+}
+
+#[tokio::test]
+async fn a_failed_delivery_is_repeated_with_the_same_id_and_body() {
+    let (mut server, receiver) = open(policy(9));
+    receiver.answer(SendResult::Rejected { status: 500, retry_after: None });
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
+    server.agent.turn().await.end(done());
+    // The sender waits for nobody.
+    with_timeout(sent).await.unwrap().unwrap();
+    receiver.requests(3).await;
+    receiver.answer(SendResult::Accepted);
+    let all = with_timeout(async {
+        loop {
+            let count = receiver.count();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if receiver.count() == count {
+                return receiver.requests(count).await;
+            }
+        }
+    })
+    .await;
+    let completed: Vec<_> = all.iter().filter(|one| body(one).contains("COMPLETED")).collect();
+    assert!(completed.len() >= 3);
+    assert!(completed.iter().all(|one| one.id == completed[0].id && one.body == completed[0].body));
+}
+
+#[tokio::test]
+async fn what_is_given_up_is_kept_and_can_be_sent_again() {
+    let (mut server, receiver) = open(policy(2));
+    receiver.answer(SendResult::Failed("the server cannot be reached".into()));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
+    server.agent.turn().await.end(done());
+    with_timeout(sent).await.unwrap().unwrap();
+    let deliveries = server.engine.deliveries();
+    let dead = with_timeout(async {
+        loop {
+            let dead = deliveries.dead(i64::MAX, 10).await.unwrap();
+            if !dead.is_empty() && deliveries.pending(WebhookNo(0), 10).await.unwrap().is_empty() {
+                return dead;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let letter = &dead[0];
+    assert!(matches!(letter.state, ListedState::Dead(_)));
+    assert_eq!((letter.attempts, letter.host.as_str()), (3, "receiver.example"));
+    assert_eq!(letter.error.as_deref(), Some("the server cannot be reached"));
+    let failed = deliveries.resend(letter.id).await.unwrap();
+    assert_eq!(failed, Resent::Failed("the server cannot be reached".into()));
+    receiver.answer(SendResult::Accepted);
+    let before = receiver.count();
+    assert_eq!(deliveries.resend(letter.id).await.unwrap(), Resent::Delivered);
+    let resent = receiver.requests(before + 1).await;
+    assert_eq!(resent[before].id, letter.notification);
+    assert_eq!(resent[before].body, resent[before - 1].body);
+    assert_eq!(deliveries.resend(letter.id).await.unwrap(), Resent::Unknown);
+    assert_eq!(deliveries.resend(DeliveryId::Pending(WebhookNo(999))).await.unwrap(), Resent::Unknown);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_gets_no_more() {
+    let (mut server, receiver) = open(policy(3));
+    receiver.answer(SendResult::Rejected { status: 410, retry_after: None });
+    let sent = server.send_as(Call::new(scope()), msg("go").webhook(URL).return_immediately()).await.unwrap();
+    let id = task(reply(sent)).id;
+    let turn = server.agent.turn().await;
+    receiver.requests(1).await;
+    let health = with_timeout(async {
+        loop {
+            let get = Operation::GetPushConfig(PushConfigRef { task_id: id.clone(), id: None, tenant: None });
+            match server.call(scope(), get).await.unwrap() {
+                CallResponse::Noted(ResponseNote::PushHealth(health), _) if health.contains("disabled") => {
+                    return health;
+                }
+                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    })
+    .await;
+    assert!(health.starts_with("disabled"), "{health}");
+    turn.end(done());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(receiver.count(), 1);
+    assert_eq!(server.engine.deliveries().dead(i64::MAX, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_forbidden_address_is_given_up_at_once() {
+    let (mut server, receiver) = open(policy(3));
+    receiver.answer(SendResult::Forbidden("its address is not public".into()));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
+    server.agent.turn().await.end(done());
+    with_timeout(sent).await.unwrap().unwrap();
+    let dead = with_timeout(async {
+        loop {
+            let dead = server.engine.deliveries().dead(i64::MAX, 10).await.unwrap();
+            if !dead.is_empty() {
+                return dead;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(dead[0].attempts, 1);
+}
+
+#[tokio::test]
+async fn a_webhook_of_a_finished_task_is_notified_about_its_end() {
+    let (mut server, receiver) = open(policy(3));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go"));
+    server.agent.turn().await.end(done());
+    let id = task(reply(with_timeout(sent).await.unwrap().unwrap())).id;
+    let answer = register(&server, &id, PushConfig::new(URL)).await;
+    assert!(secret(&answer).is_some());
+    assert!(body(&receiver.requests(1).await[0]).contains("COMPLETED"));
+}
+
+#[tokio::test]
+async fn notifications_have_the_form_of_the_generation_that_registered_the_webhook() {
+    let (mut server, receiver) = open(policy(3));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go"));
+    server.agent.turn().await.end(done());
+    let id = task(reply(with_timeout(sent).await.unwrap().unwrap())).id;
+    for (count, dialect) in (1..).zip([Dialect::Draft, Dialect::V03, Dialect::V03Proto]) {
+        let config = PushConfig {
+            id: Some(ConfigId::from(dialect.label())),
+            task_id: Some(id.clone()),
+            ..PushConfig::new(URL)
+        };
+        let create = Operation::CreatePushConfig(config);
+        server.call_as(call_in(dialect), create).await.unwrap();
+        let requests = receiver.requests(count).await;
+        let body = body(&requests[count - 1]);
+        assert_eq!(requests[count - 1].media_type, "application/json");
+        assert_eq!(body.contains(r#""kind":"task""#), dialect != Dialect::Draft, "{body}");
+        assert!(body.contains(r#""state":"completed""#), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_are_shown_once_and_belong_to_the_owner() {
+    let (mut server, _receiver) = open(policy(3));
+    let sent = server.send_as(Call::new(scope()), msg("go").return_immediately()).await.unwrap();
+    let id = task(reply(sent)).id;
+    let turn = server.agent.turn().await;
+    let config = PushConfig {
+        id: Some("mine".into()),
+        token: Some(Secret::new("a-token-of-at-least-24-bytes")),
+        authentication: Some(PushAuth::new("Bearer", Some(Secret::new("credentials")))),
+        ..PushConfig::new(URL)
+    };
+    let created = register(&server, &id, config.clone()).await;
+    assert!(secret(&created).is_none(), "the token is the key");
+    let Reply::PushConfig(echoed) = reply(created) else { panic!("a config") };
+    assert_eq!(echoed.token, config.token);
+    let read = PushConfigRef { task_id: id.clone(), id: Some("mine".into()), tenant: None };
+    let got = server.call(scope(), Operation::GetPushConfig(read.clone())).await.unwrap();
+    let Reply::PushConfig(got) = reply(got) else { panic!("a config") };
+    assert_eq!((got.url.as_str(), got.token.unwrap().expose()), (URL, "***"));
+    let stranger = a2ad_engine::Scope::anonymous("elsewhere", "scripted");
+    for operation in [
+        Operation::GetPushConfig(read.clone()),
+        Operation::DeletePushConfig(read.clone()),
+        Operation::ListPushConfigs(PushConfigQuery::from(id.clone())),
+        Operation::CreatePushConfig(PushConfig { task_id: Some(id.clone()), ..PushConfig::new(URL) }),
+    ] {
+        let error = refusal(server.call(stranger.clone(), operation).await);
+        assert_eq!(error.kind, ErrorKind::TaskNotFound);
+    }
+    for _ in 0..2 {
+        let deleted = server.call(scope(), Operation::DeletePushConfig(read.clone())).await.unwrap();
+        assert_eq!(reply(deleted), Reply::Deleted);
+    }
+    let error = refusal(server.call(scope(), Operation::GetPushConfig(read)).await);
+    assert_eq!(error.kind, ErrorKind::TaskNotFound);
+    turn.end(done());
+}
+
+#[tokio::test]
+async fn a_task_has_ten_webhooks_at_most_and_pages_of_them() {
+    let (mut server, _receiver) = open(policy(3));
+    let sent = server.send_as(Call::new(scope()), msg("go").return_immediately()).await.unwrap();
+    let id = task(reply(sent)).id;
+    let turn = server.agent.turn().await;
+    for number in 0..10 {
+        let config = PushConfig { id: Some(format!("c{number}").into()), ..PushConfig::new(URL) };
+        register(&server, &id, config).await;
+    }
+    let eleventh = PushConfig { task_id: Some(id.clone()), ..PushConfig::new(URL) };
+    let error = refusal(server.call(scope(), Operation::CreatePushConfig(eleventh)).await);
+    assert_eq!(error.kind, ErrorKind::InvalidParams);
+    let again = PushConfig { id: Some("c3".into()), ..PushConfig::new(URL) };
+    register(&server, &id, again).await;
+    let mut query = PushConfigQuery { page_size: Some(4), ..PushConfigQuery::from(id.clone()) };
+    let mut seen = Vec::new();
+    loop {
+        let page = server.call(scope(), Operation::ListPushConfigs(query.clone())).await.unwrap();
+        let Reply::PushConfigs(page) = reply(page) else { panic!("a page") };
+        seen.extend(page.configs.into_iter().map(|config| config.id.unwrap().to_string()));
+        match page.next_page_token {
+            Some(token) => query.page_token = Some(token),
+            None => break,
+        }
+    }
+    assert_eq!(seen, (0..10).map(|number| format!("c{number}")).collect::<Vec<_>>());
+    query.page_token = Some("made-up".into());
+    let error = refusal(server.call(scope(), Operation::ListPushConfigs(query)).await);
+    assert_eq!(error.kind, ErrorKind::InvalidParams);
+    turn.end(done());
+}
+
+#[tokio::test]
+async fn a_bare_reply_notifies_nobody() {
+    let (mut server, receiver) = open(policy(3));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
+    let turn = server.agent.turn().await;
+    turn.send([bare_message("hello")]);
+    with_timeout(sent).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(receiver.count(), 0);
+}
+
+#[tokio::test]
+async fn deliveries_continue_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::new(SendResult::Failed("down".into()));
+    let mut server = Setup::plain().open_at(folder.path());
+    start(&server, &receiver, policy(500));
+    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
+    let turn = server.agent.turn().await;
+    turn.send([working()]);
+    turn.end(done());
+    with_timeout(sent).await.unwrap().unwrap();
+    receiver.requests(1).await;
+    server.engine.drain(Duration::from_secs(5)).await;
+    drop((turn, server));
+    receiver.answer(SendResult::Accepted);
+    let before = receiver.count();
+    let server = Setup::plain().open_at(folder.path());
+    start(&server, &receiver, policy(500));
+    let requests = receiver.requests(before + 1).await;
+    let last = requests.last().unwrap();
+    assert!(body(last).contains("COMPLETED"));
+}
+
+#[tokio::test]
+async fn a_receiver_of_the_draft_confirms_its_url_first() {
+    let (server, receiver) = (Setup::plain().open(), Receiver::new(SendResult::Failed("no token".into())));
+    let mut server = server;
+    start(&server, &receiver, PushPolicy { challenge: true, ..policy(200) });
+    let sent = server.send_as(call_in(Dialect::Draft), msg("go").client_task("t").return_immediately());
+    let id = task(reply(sent.await.unwrap())).id;
+    let turn = server.agent.turn().await;
+    let config = PushConfig { task_id: Some(id), ..PushConfig::new(URL) };
+    server.call_as(call_in(Dialect::Draft), Operation::CreatePushConfig(config)).await.unwrap();
+    turn.end(done());
+    let mut challenges = receiver.0.challenges.subscribe();
+    with_timeout(challenges.wait_for(|count| *count >= 2)).await.unwrap();
+    assert_eq!(receiver.count(), 0);
+    receiver.answer(SendResult::Accepted);
+    receiver.requests(1).await;
+}
+
+#[tokio::test]
+async fn a_url_that_is_not_allowed_is_refused_when_it_is_registered() {
+    let (server, _receiver) = open(policy(3));
+    let error = refusal(server.send_as(Call::new(scope()), msg("go").webhook("http://a.example/")).await);
+    assert_eq!(error.kind, ErrorKind::InvalidParams);
+    assert!(error.violations.iter().any(|violation| violation.field.contains("url")), "{error:?}");
+}
