@@ -1,6 +1,7 @@
 //! `a2ad inbox`: what it accepts, refuses, prints and returns.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+#![allow(clippy::disallowed_types, reason = "the test looks into documents of the program")]
 
 use std::{fs, net::SocketAddr, path::Path, process::Stdio, time::Duration};
 
