@@ -118,6 +118,7 @@ impl KeyForm {
                 let is_allowed = |byte: u8| is_visible(byte) || matches!(byte, b' ' | b'\r' | b'\n');
                 text.len() <= MAX_DOCUMENT
                     && text.starts_with("-----BEGIN ")
+                    && text.contains("\n-----END ")
                     && text.ends_with("-----")
                     && text.bytes().all(is_allowed)
             }
