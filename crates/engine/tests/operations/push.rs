@@ -140,7 +140,11 @@ async fn each_change_of_the_state_is_notified_in_order() {
     let follow_up = server.spawn_send_as(Call::new(scope()), msg("that").to(&id));
     server.agent.turn().await.end(done());
     with_timeout(follow_up).await.unwrap().unwrap();
-    let all = receiver.requests(3).await;
+    // The state `working` of the second turn may be superseded.
+    let mut all = receiver.requests(3).await;
+    if !body(&all[2]).contains("TASK_STATE_COMPLETED") {
+        all = receiver.requests(4).await;
+    }
     let last = body(all.last().unwrap());
     assert!(last.starts_with(r#"{"task":{"#) && last.contains("TASK_STATE_COMPLETED"), "{last}");
     let ids: Vec<_> = all.iter().map(|request| request.id.clone()).collect();
