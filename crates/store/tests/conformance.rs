@@ -57,4 +57,5 @@ mod conformance {
     mod sequence_numbers;
     mod snapshots;
     mod steps;
+    mod webhooks;
 }
