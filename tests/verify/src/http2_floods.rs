@@ -1,9 +1,9 @@
-//! http2_floods: HTTP/2 connections that flood the server with frames are ended or cost it nothing afterwards, and other clients
-//! are served.
+//! http2_floods: HTTP/2 connections that flood the server with frames or open no window are ended, and other clients are served.
 //!
 //! Each kind of flood is sent by several connections at once, as fast as the server accepts it, for a few seconds: streams
 //! that are reset as soon as they are begun (rapid reset), a head that never ends (CONTINUATION), settings and pings that
-//! have to be acknowledged, and a window of 0 for responses that are never read.
+//! have to be acknowledged. Then come as many streams as a connection may have, with a window of 0, so that no response can be
+//! sent; these connections answer pings, and are ended when the server gives up sending.
 
 use std::{
     fs,
@@ -40,6 +40,7 @@ const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
+const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
@@ -55,12 +56,6 @@ enum Flood {
 impl Flood {
     const ALL: [Self; 5] =
         [Self::RapidReset, Self::Continuation, Self::Settings, Self::Pings, Self::ZeroWindow];
-
-    /// Whether the server has to end the connection at once. Streams whose window stays 0 are reset later, as those of slow
-    /// readers.
-    fn is_ended(self) -> bool {
-        self != Self::ZeroWindow
-    }
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -93,7 +88,7 @@ async fn attack(
         let Sent { connections, frames, ended } = sent;
         let busy = healthy.stop().await?;
         let idle_after = idle_after(process, time_limits.limit(IDLE_AFTER)).await?;
-        if flood.is_ended() && ended < connections {
+        if ended < connections {
             findings.push(format!("{flood:?}: {ended} of {connections} connections were ended"));
         }
         if busy.failed > 0 {
@@ -135,17 +130,40 @@ impl Sent {
 async fn send_again(flood: Flood, address: SocketAddr, seconds: Duration) -> Result<Sent> {
     let (started, mut sent) = (Instant::now(), Sent::default());
     while started.elapsed() < seconds {
-        sent.add(&send(flood, address, seconds).await?);
+        sent.add(&match flood {
+            Flood::ZeroWindow => open_no_window(address).await?,
+            _ => send(flood, address, seconds).await?,
+        });
     }
     Ok(sent)
+}
+
+/// Asks for responses that cannot be sent, and answers pings until the server ends the connection.
+#[expect(clippy::disallowed_methods, reason = "a client that does not behave")]
+async fn open_no_window(address: SocketAddr) -> Result<Sent> {
+    let mut stream = TcpStream::connect(address).await?;
+    let window = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    stream.write_all(&[PREFACE, &window, &batch(Flood::ZeroWindow, 0, address)].concat()).await?;
+    let answered = timeout(END_LIMIT, async {
+        let mut header = [0; 9];
+        while stream.read_exact(&mut header).await.is_ok() {
+            let [high, middle, low, kind, flags, ..] = header;
+            let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]) as usize];
+            let read = stream.read_exact(&mut payload).await;
+            if kind == PING && flags & ACK == 0 && read.is_ok() {
+                // A connection that has ended is noticed by the next read.
+                let _ = stream.write_all(&frame(PING, ACK, 0, &payload)).await;
+            }
+        }
+    });
+    Ok(Sent::one(PER_BATCH, answered.await.is_ok()))
 }
 
 /// Sends one kind of flood on one connection for so long, or until the server ends it.
 #[expect(clippy::disallowed_methods, reason = "a client that does not behave")]
 async fn send(flood: Flood, address: SocketAddr, seconds: Duration) -> Result<Sent> {
     let mut stream = TcpStream::connect(address).await?;
-    let window = if flood == Flood::ZeroWindow { [0, 4, 0, 0, 0, 0].as_slice() } else { &[] };
-    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, window)].concat()).await?;
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()).await?;
     let (mut reading, mut writing) = stream.into_split();
     let write = async {
         let (mut frames, started) = (0, Instant::now());
@@ -155,11 +173,6 @@ async fn send(flood: Flood, address: SocketAddr, seconds: Duration) -> Result<Se
                 break;
             }
             frames += PER_BATCH;
-            if flood == Flood::ZeroWindow {
-                // As many streams as the server serves at a time.
-                sleep(seconds).await;
-                break;
-            }
         }
         frames
     };
@@ -171,11 +184,7 @@ async fn send(flood: Flood, address: SocketAddr, seconds: Duration) -> Result<Se
     tokio::select! {
         // The server has ended the connection, which may also end a write.
         () = &mut read => Ok(Sent::one(timeout(seconds, write).await.unwrap_or(0), true)),
-        frames = &mut write => {
-            // Only those that have to be ended are waited for.
-            let limit = if flood.is_ended() { END_LIMIT } else { Duration::ZERO };
-            Ok(Sent::one(frames, timeout(limit, read).await.is_ok()))
-        }
+        frames = &mut write => Ok(Sent::one(frames, timeout(END_LIMIT, read).await.is_ok())),
     }
 }
 

@@ -2,8 +2,10 @@
 //! served as before.
 //!
 //! Equal numbers of: connections that send nothing, that send the head or the body of a request byte by byte, that stay
-//! idle after a request, that send nothing to a listener with TLS, and that send the beginning of a TLS handshake. Idle
-//! connections are not stuck: they have to stay open. Meanwhile a few clients send messages one after another.
+//! idle after a request, that send nothing to a listener with TLS, and that send the beginning of a TLS handshake. Then, over
+//! HTTP/2, as gRPC uses it, as many connections that send the preface only, the head or the body of a request byte by byte, or
+//! nothing after their settings. Idle connections are not stuck: they have to stay open. Meanwhile a few clients send
+//! messages one after another.
 
 use std::{
     fs,
@@ -35,8 +37,9 @@ pub(crate) const OPTIONS: &str = "[--sockets N] [--seed S] [--binary PATH] [--re
 const CLOSED_WITHIN: Duration = Duration::from_secs(15);
 /// The p99 latency of the other clients.
 const MAX_P99: Duration = Duration::from_millis(50);
-/// How much the resident memory of the server may grow.
+/// How much the resident memory of the server may grow; over HTTP/2 the library has buffers of 28 KiB for each connection.
 const MAX_GROWTH: u64 = 200 << 20;
+const MAX_GROWTH_HTTP2: u64 = 320 << 20;
 /// How long an idle connection waits: longer than a stuck one lasts.
 const IDLE: Duration = Duration::from_secs(12);
 /// How long to wait for a connection that is not closed.
@@ -58,6 +61,24 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 async fn attack(setup: &Setup, wanted: u64, time_limits: TimeLimits) -> Result<ProofResult> {
     let sockets = wanted.min(descriptors()?.saturating_sub(OTHER_DESCRIPTORS));
     let server = start(setup).await?;
+    let mut findings = Vec::new();
+    let mut figures = json!({ "sockets": sockets, "sockets_wanted": wanted });
+    for round in ROUNDS {
+        let result = attack_with(round, &server, sockets, time_limits).await?;
+        findings.extend(result.findings.into_iter().map(|finding| format!("{}: {finding}", round.name)));
+        figures[round.name] = result.figures;
+    }
+    server.terminate(Duration::from_secs(60)).await?;
+    Ok(ProofResult { figures, findings })
+}
+
+/// Opens so many connections of the kinds of a round, and waits until they are closed.
+async fn attack_with(
+    round: &Round,
+    server: &Server,
+    sockets: u64,
+    time_limits: TimeLimits,
+) -> Result<ProofResult> {
     let (plain, process) = (server.address, server.id().context("the server has ended")?);
     let secure = address_with_tls(&server.log())?;
     let calm = Healthy::start(plain).run_for(Duration::from_secs(2)).await?;
@@ -67,7 +88,7 @@ async fn attack(setup: &Setup, wanted: u64, time_limits: TimeLimits) -> Result<P
     let (healthy, peak) = (Healthy::start(plain), Peak::start(process));
     let mut stuck = JoinSet::new();
     for number in 0..sockets {
-        let kind = Kind::ALL[number as usize % Kind::ALL.len()];
+        let kind = round.kinds[number as usize % round.kinds.len()];
         stuck.spawn(kind.run(if kind.is_for_tls() { secure } else { plain }));
         if stuck.len() % BATCH == 0 {
             // Not faster than the kernel's queue of connections.
@@ -82,7 +103,6 @@ async fn attack(setup: &Setup, wanted: u64, time_limits: TimeLimits) -> Result<P
     }
     let busy = healthy.stop().await?;
     let peak = peak.stop().await?;
-    server.terminate(Duration::from_secs(60)).await?;
 
     let mut findings = outcomes.findings(time_limits);
     let mut expect = |holds: bool, finding: String| {
@@ -91,12 +111,12 @@ async fn attack(setup: &Setup, wanted: u64, time_limits: TimeLimits) -> Result<P
         }
     };
     let growth = peak.saturating_sub(before);
-    expect(growth <= MAX_GROWTH, format!("the resident memory grew by {} MiB", growth >> 20));
+    expect(growth <= round.max_growth, format!("the resident memory grew by {} MiB", growth >> 20));
     expect(busy.failed == 0, format!("{} healthy calls failed: {:?}", busy.failed, busy.failure));
     let limit = time_limits.limit(MAX_P99);
     expect(busy.p99 <= limit, format!("the p99 of healthy calls was {:?}", busy.p99));
     let figures = json!({
-        "sockets": sockets, "sockets_wanted": wanted, "opened_after_ms": millis(opened_after),
+        "opened_after_ms": millis(opened_after),
         "stuck_closed": outcomes.closed, "longest_ms": millis(outcomes.longest), "idle_kept": outcomes.kept,
         "resident_before_mib": before >> 20, "resident_peak_mib": peak >> 20,
         "healthy_calls": busy.calls, "healthy_p99_before_us": calm.p99.as_micros() as u64,
@@ -154,12 +174,45 @@ enum Kind {
     Idle,
     SilentTls,
     SlowHandshake,
+    Http2Silent,
+    Http2SlowHead,
+    Http2SlowBody,
+    Http2Idle,
 }
 
-impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Silent, Self::SlowHead, Self::SlowBody, Self::Idle, Self::SilentTls, Self::SlowHandshake];
+/// Connections that are opened at the same time.
+struct Round {
+    name: &'static str,
+    kinds: &'static [Kind],
+    max_growth: u64,
+}
 
+const ROUNDS: &[Round] = &[
+    Round {
+        name: "http1_and_tls",
+        kinds: &[
+            Kind::Silent,
+            Kind::SlowHead,
+            Kind::SlowBody,
+            Kind::Idle,
+            Kind::SilentTls,
+            Kind::SlowHandshake,
+        ],
+        max_growth: MAX_GROWTH,
+    },
+    Round {
+        name: "http2",
+        kinds: &[Kind::Http2Silent, Kind::Http2SlowHead, Kind::Http2SlowBody, Kind::Http2Idle],
+        max_growth: MAX_GROWTH_HTTP2,
+    },
+];
+
+/// What a client of HTTP/2 sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+const PING: &[u8] = &[0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+impl Kind {
     fn is_for_tls(self) -> bool {
         matches!(self, Self::SilentTls | Self::SlowHandshake)
     }
@@ -172,24 +225,28 @@ impl Kind {
     async fn connect(self, address: SocketAddr) -> Result<Outcome> {
         let mut stream = TcpStream::connect(address).await?;
         let started = Instant::now();
+        let slow_head = format!("GET / HTTP/1.1\r\nhost: {address}\r\nx: {}", "x".repeat(100));
+        let post = format!("POST /a2a/echo HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000\r\n\r\n{{");
         let (at_once, slowly) = match self {
-            Self::Silent | Self::SilentTls => (String::new(), String::new()),
-            Self::SlowHead => {
-                (String::new(), format!("GET / HTTP/1.1\r\nhost: {address}\r\nx: {}", "x".repeat(100)))
-            }
-            Self::SlowBody => {
-                let head =
-                    format!("POST /a2a/echo HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000\r\n\r\n{{");
-                (head, " ".repeat(100))
-            }
-            Self::Idle => return idle(stream, address).await,
+            Self::Silent | Self::SilentTls => (Vec::new(), Vec::new()),
+            Self::SlowHead => (Vec::new(), slow_head.into_bytes()),
+            Self::SlowBody => (post.into_bytes(), vec![b' '; 100]),
             // The beginning of a record with a handshake of 512 bytes.
-            Self::SlowHandshake => ("\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}".to_owned(), "\0".repeat(100)),
+            Self::SlowHandshake => (vec![0x16, 3, 1, 2, 0, 1, 0, 1], vec![0; 100]),
+            Self::Http2Silent => (PREFACE.to_vec(), Vec::new()),
+            Self::Http2SlowHead => {
+                // Fields that are in the table of HPACK.
+                let head = [&[0, 0, 100, 1, 4, 0, 0, 0, 1][..], &[0x82; 100]].concat();
+                ([PREFACE, SETTINGS].concat(), head)
+            }
+            Self::Http2SlowBody => ([PREFACE, SETTINGS, &grpc_call(address)].concat(), vec![0; 100]),
+            Self::Idle => return idle(stream, address).await,
+            Self::Http2Idle => return http2_idle(stream).await,
         };
-        stream.write_all(at_once.as_bytes()).await?;
+        stream.write_all(&at_once).await?;
         let (mut reading, mut writing) = stream.split();
         let write = async {
-            for byte in slowly.bytes() {
+            for byte in slowly {
                 sleep(BYTE_INTERVAL).await;
                 if writing.write_all(&[byte]).await.is_err() {
                     break;
@@ -225,6 +282,39 @@ async fn idle(mut stream: TcpStream, address: SocketAddr) -> Result<Outcome> {
         ensure!(buffer[..read].starts_with(b"HTTP/1.1 200"), "an idle connection was closed or refused");
     }
     Ok(Outcome::Kept)
+}
+
+/// Sends the settings, waits, and sends a ping.
+async fn http2_idle(mut stream: TcpStream) -> Result<Outcome> {
+    stream.write_all(&[PREFACE, SETTINGS].concat()).await?;
+    sleep(IDLE).await;
+    stream.write_all(PING).await?;
+    let mut read: Vec<u8> = Vec::new();
+    // The answer to the ping is the ping with a flag.
+    let answer = [&PING[..4], &[1], &PING[5..]].concat();
+    while !read.windows(answer.len()).any(|bytes| bytes == answer) {
+        let mut buffer = [0; 4 << 10];
+        let more = timeout(GIVE_UP, stream.read(&mut buffer)).await??;
+        ensure!(more > 0, "an idle connection of HTTP/2 was closed");
+        read.extend(&buffer[..more]);
+    }
+    Ok(Outcome::Kept)
+}
+
+/// The head of a call of gRPC, and the header of a frame whose content is to follow.
+fn grpc_call(address: SocketAddr) -> Vec<u8> {
+    let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    let field = |name: &str, value: &str| [vec![0], text(name), text(value)].concat();
+    // POST and http are in the table of HPACK.
+    let head = [
+        vec![0x83, 0x86],
+        field(":path", "/lf.a2a.v1.A2AService/SendMessage"),
+        field(":authority", &address.to_string()),
+        field("content-type", "application/grpc"),
+        field("te", "trailers"),
+    ]
+    .concat();
+    [&[0, 0, head.len() as u8, 1, 4, 0, 0, 0, 1][..], &head, &[0, 0, 100, 0, 1, 0, 0, 0, 1]].concat()
 }
 
 enum Outcome {
