@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::program;
 
 /// Bytes the tests write into an empty target directory and into a filled one, package caches not counted.
-const EMPTY_TARGET_BYTES: u64 = 7 << 30;
+const EMPTY_TARGET_BYTES: u64 = 5 << 30;
 const FILLED_TARGET_BYTES: u64 = 1 << 30;
 
 /// Fails early when there is too little space; discovered later, it would look like a fault of the program.

@@ -1,13 +1,13 @@
 //! `cargo xtask fuzz [ID] [--inputs N] [--seed S]`: fuzzes the decoders and the task state machine.
 
+use std::process::Command;
+
 use anyhow::Result;
 
-use crate::run;
+use crate::{program, run};
 
 /// Passes the arguments on to the fuzzer.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
-    let mut command: Vec<String> =
-        ["run", "--quiet", "--package", "a2ad-fuzz", "--"].map(String::from).into();
-    command.extend(args);
-    run::cargo(&command)
+    let mut command = Command::new(program::build_tool("a2ad-fuzz")?);
+    run::run_command(command.current_dir(program::workspace()).args(args))
 }

@@ -14,6 +14,7 @@
 mod auth;
 mod backends;
 mod chromium;
+pub(crate) mod debian;
 mod javascript;
 mod mcp;
 pub(crate) mod python;

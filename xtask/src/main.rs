@@ -13,6 +13,7 @@ mod r#gen;
 mod interop;
 mod program;
 mod run;
+mod slowhttptest;
 mod tck;
 mod test;
 mod verify;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{program, run, tck};
+use crate::{program, run, slowhttptest, tck};
 
 /// Runs the proof named by the first argument with the rest as its options; without a name, lists the proofs.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
@@ -14,11 +14,17 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
             "  cargo xtask verify guard_oracle [--addresses N] [--seed S]\n      every address that another guard refuses is \
              refused, and each kind of difference is known\n"
         );
+        eprintln!(
+            "  cargo xtask verify slowhttptest {}\n      slow clients of the Debian package slowhttptest are closed, and the \
+             server answers meanwhile\n",
+            slowhttptest::OPTIONS
+        );
         return proofs(&[]);
     };
     match name.as_str() {
         "tck" => return tck::run(options),
         "guard_oracle" => return guard_oracle(options),
+        "slowhttptest" => return slowhttptest::run(options),
         _ => {}
     }
     let has = |option: &str| options.iter().any(|given| given == option);
@@ -50,8 +56,5 @@ fn guard_oracle(options: &[String]) -> Result<()> {
 
 /// Runs the program with the proofs in the current directory, to which paths in its arguments are relative.
 fn proofs(args: &[String]) -> Result<()> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["run", "--quiet", "--package", "a2ad-verify", "--manifest-path"]);
-    command.arg(program::workspace().join("Cargo.toml")).arg("--").args(args);
-    run::run_command(&mut command)
+    run::run_command(Command::new(program::build_tool("a2ad-verify")?).args(args))
 }
