@@ -152,13 +152,15 @@ impl Exchanges {
         }
     }
 
-    /// Sends credentials in bodies that are refused, so that nothing of them is content.
+    /// Sends credentials in bodies that are refused, so that nothing of them is content, and those of a webhook, which are
+    /// sealed.
     pub(crate) async fn send_credentials_in_bodies(&mut self, canaries: &mut Canaries) {
         for form in [
-            // Push notifications are not supported: neither the token nor the credentials are kept.
+            // There is no such task.
             r#"{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig","params":{"taskId":"t","url":"https://receiver.example/","token":"{}","authentication":{"scheme":"Bearer","credentials":"{}"}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotification/set","params":{"id":"t","pushNotificationConfig":{"url":"https://someone:{}@receiver.example/","token":"{}"}}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"{}"}]},"configuration":{"taskPushNotificationConfig":{"url":"https://receiver.example/","token":"{}"}}}}"#,
+            // Registered: URL, token and credentials are sealed in the store.
+            r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"taskPushNotificationConfig":{"url":"https://receiver.example/?key={}","token":"{}","authentication":{"scheme":"Bearer","credentials":"{}"}}}}}"#,
             // Not valid.
             r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"password":"{}"}]}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"{}","parts":[{"text":"hi"}]}}}"#,
