@@ -72,8 +72,7 @@ impl Kit {
             arguments: ["--category", category, "--transports", binding].map(String::from).into(),
         };
         let categories: &[&str] = match self {
-            // Only the mandatory tests of this kit are required.
-            Self::Main => &["mandatory"],
+            Self::Main => &["mandatory", "capabilities"],
             _ => &["mandatory", "capabilities", "quality", "features"],
         };
         let mut parts: Vec<Part> =
@@ -137,7 +136,7 @@ mod tests {
             names(Kit::V03, &["rest"]),
             ["mandatory rest", "capabilities rest", "quality rest", "features rest"]
         );
-        assert_eq!(names(Kit::Main, &["jsonrpc"]), ["mandatory jsonrpc"]);
+        assert_eq!(names(Kit::Main, &["jsonrpc"]), ["mandatory jsonrpc", "capabilities jsonrpc"]);
         assert!(Kit::V1.parts(&["soap".into()]).is_err());
         let part = &Kit::V1.parts(&["rest".into()]).unwrap()[0];
         let command = Kit::V1.command(part, "http://127.0.0.1:1");

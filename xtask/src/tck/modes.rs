@@ -11,8 +11,8 @@ pub(super) struct Mode {
     pub(super) about: &'static str,
     /// Environment variables that override configuration keys.
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// For modes that serve a few tests only: a text in the names of the parts, and the expression for pytest's
-    /// `-k`.
+    /// For modes that serve some tests only: a text in the names of the parts, and the expression for pytest's
+    /// `-k`, which may be empty.
     pub(super) only: Option<(&'static str, &'static str)>,
 }
 
@@ -26,11 +26,12 @@ const V1: &[Mode] = &[
     },
     Mode {
         name: "off",
-        about: "the same without streams and without an extended card",
+        about: "the same without streams, webhooks and an extended card",
         variables: &[
             ("A2AD_CARD__STYLE", "v1"),
             ("A2AD_PROTOCOL__ERRORS", "1.0.0"),
             ("A2AD_AGENTS__TCK__STREAMING", "false"),
+            ("A2AD_AGENTS__TCK__PUSH", "false"),
             ("A2AD_AGENTS__TCK__EXTENDED_CARD", "off"),
         ],
         only: None,
@@ -78,12 +79,19 @@ const V03: &[Mode] = &[
 ];
 
 const MAIN: &[Mode] = &[
-    OLD,
+    // Only the mandatory tests of this kit are required.
+    Mode { only: Some(("mandatory", "")), ..OLD },
     Mode {
         name: "open",
         about: "the same with an extended card for every caller",
         variables: &[("A2AD_LIMITS__WAIT", "20ms"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("mandatory", "ExtendedAgentCard or card_access")),
+    },
+    Mode {
+        name: "push",
+        about: "as 0.3, for the tests of webhooks",
+        only: Some(("capabilities", "push")),
+        ..OLD
     },
 ];
 
