@@ -66,7 +66,7 @@ pub(crate) use backends::launcher;
 pub(crate) use inbound::tls::FileStamp;
 pub(crate) use mode::{Mode, ServerMode};
 pub(crate) use operator_view::{AgentView, OperatorView, operator_view};
-pub(crate) use report::in_use;
+pub(crate) use report::StartReport;
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;

@@ -12,7 +12,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use a2ad::internal::{AuditLog, Reloaded};
 use engine::Clock;
-use inbound::{Audit as _, AuditEntry, ConfigReport};
+use inbound::{Audit as _, AuditEntry};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -24,7 +24,9 @@ pub(crate) use watch::Watch;
 
 use crate::{
     backends::{Backends, Fetch},
-    config::{self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartValues},
+    config::{
+        self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartReport, StartValues,
+    },
     operator_reports::Reports,
 };
 
@@ -110,7 +112,7 @@ pub(crate) struct Reloader {
     audit: Option<Arc<AuditLog>>,
     reports: Arc<Reports>,
     /// Of the configuration that the server was started with.
-    start_report: ConfigReport,
+    start_report: StartReport,
 }
 
 impl Reloader {
@@ -124,7 +126,7 @@ impl Reloader {
         reloads: mpsc::Sender<Reloaded>,
     ) -> Self {
         let start_values = loaded.config.start_values.clone();
-        let start_report = loaded.config.report.0.clone();
+        let start_report = StartReport::of(&loaded.config.report.0);
         let (audit, reports) = (None, Arc::default());
         let reloader = Self {
             origin,
@@ -148,7 +150,7 @@ impl Reloader {
     }
 
     fn report(&self) {
-        let config = config::in_use(&self.start_report, &self.loaded.config.report.0);
+        let config = self.start_report.in_use(self.loaded.config.report.0.clone());
         self.reports.set(self.backends.watched(&self.loaded.config), config);
     }
 

@@ -439,6 +439,7 @@ async fn the_commands_of_the_documentation_work_as_pasted() {
     assert!(commands >= 5, "{commands} commands");
     // What they have done: the agent is disabled.
     assert_eq!(card_status(&server, "echo").await, 404);
+    run(folder.path(), &["ops", "cancel", &task]).await.succeeds(ON);
     stop(server).await;
 }
 

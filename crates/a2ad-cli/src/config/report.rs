@@ -4,6 +4,8 @@
 //! programs whose names look like secrets, and such members of free tables are masked too: people write them there,
 //! although variables exist for them. A variable with a secret is shown by its name only.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use inbound::{ConfigReport, Setting, SettingSource, SettingValue};
 use protocol::json::write::Writer;
 
@@ -25,26 +27,37 @@ pub(super) fn report(tree: &Table, file: Option<String>) -> ConfigReport {
     ConfigReport { file, settings }
 }
 
-/// What is in use after a reload: keys that need a start have the values of the start.
-pub(crate) fn in_use(start: &ConfigReport, new: &ConfigReport) -> ConfigReport {
-    let of_start = |key: &str| start.settings.iter().find(|setting| setting.key == key);
-    let current = new.settings.iter().map(|setting| match of_start(&setting.key) {
-        _ if !setting.needs_start => setting.clone(),
-        Some(started) if started.value == setting.value => setting.clone(),
-        Some(started) => Setting { next_start: Some(setting.value.clone()), ..started.clone() },
-        None => Setting {
-            value: SettingValue::Absent,
-            source: SettingSource::Default,
-            next_start: Some(setting.value.clone()),
-            ..setting.clone()
-        },
-    });
-    let is_gone = |started: &&Setting| {
-        started.needs_start && !new.settings.iter().any(|setting| setting.key == started.key)
-    };
-    let gone = start.settings.iter().filter(is_gone);
-    let gone = gone.map(|started| Setting { next_start: Some(SettingValue::Absent), ..started.clone() });
-    ConfigReport { file: new.file.clone(), settings: current.chain(gone).collect() }
+/// The values of a start, of the keys that need one.
+pub(crate) struct StartReport(BTreeMap<String, Setting>);
+
+impl StartReport {
+    pub(crate) fn of(report: &ConfigReport) -> Self {
+        let settings = report.settings.iter().filter(|setting| setting.needs_start);
+        Self(settings.map(|setting| (setting.key.clone(), setting.clone())).collect())
+    }
+
+    /// What is in use after a reload: keys that need a start have the values of the start.
+    pub(crate) fn in_use(&self, mut new: ConfigReport) -> ConfigReport {
+        let Self(started) = self;
+        let mut saved = BTreeSet::new();
+        for setting in new.settings.iter_mut().filter(|setting| setting.needs_start) {
+            saved.insert(setting.key.clone());
+            let next_start = Some(setting.value.clone());
+            match started.get(&setting.key) {
+                Some(started) if started.value == setting.value => {}
+                Some(started) => *setting = Setting { next_start, ..started.clone() },
+                None => {
+                    (setting.value, setting.source) = (SettingValue::Absent, SettingSource::Default);
+                    setting.next_start = next_start;
+                }
+            }
+        }
+        let gone = started.values().filter(|setting| !saved.contains(&setting.key));
+        let removed =
+            |setting: &Setting| Setting { next_start: Some(SettingValue::Absent), ..setting.clone() };
+        new.settings.extend(gone.map(removed));
+        new
+    }
 }
 
 /// Adds the keys of a table; `table` is `None` if it is absent.
@@ -328,7 +341,7 @@ mod tests {
     fn a_reload_shows_what_is_in_use_and_what_the_next_start_would_use() {
         let start = report_of("[limits]\nconcurrent = 3\n[[auth.issuers]]\nissuer = \"i\"\n");
         let new = report_of("[limits]\nconcurrent = 4\n[store]\nretention = { max_age = \"1h\" }\n");
-        let report = in_use(&start, &new);
+        let report = StartReport::of(&start).in_use(new);
         let of = |key: &str| report.settings.iter().find(|setting| setting.key == key).unwrap();
         let concurrent = of("limits.concurrent");
         assert_eq!(concurrent.value, SettingValue::Shown("3".into()));

@@ -122,6 +122,7 @@ async fn standing_streams_of_mcp_count_as_streams() {
     let start = async |method: &str, caller: &str, more: &[(&str, &str)], body: &str| {
         let mut connection = Connection::open(server.address).await.unwrap();
         let mut headers = vec![
+            ("host", "x"),
             ("test-caller", caller),
             ("accept", "application/json, text/event-stream"),
             ("content-type", "application/json"),
@@ -135,8 +136,9 @@ async fn standing_streams_of_mcp_count_as_streams() {
         r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}"#;
     let initialize = request("initialize", params);
     let begin = async |caller: &str| {
-        let (_, head) = start("POST", caller, &[], &initialize).await;
-        assert_eq!(head.status, 200, "{:?}", head.headers);
+        let (mut begun, head) = start("POST", caller, &[], &initialize).await;
+        let body = with_timeout(begun.body()).await.unwrap();
+        assert_eq!(head.status, 200, "{}", String::from_utf8_lossy(&body));
         let session = head.headers.get("mcp-session-id").unwrap().to_owned();
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         start("POST", caller, &[("mcp-session-id", &session)], initialized).await;
