@@ -3,9 +3,10 @@
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
 //! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`,
-//! those of MCP clients in `mcp`, those of credentials in `auth`, those of TLS in `tls`, and those of metrics and traces
-//! in `telemetry`. This module provides what they need: an environment
-//! that is installed once and kept, a server, and a time limit. Deliberately not here: any knowledge of the protocol.
+//! those of MCP clients in `mcp`, those of credentials in `auth`, those of TLS in `tls`, those of push
+//! notifications in `push`, and those of metrics and traces in `telemetry`. This module provides what they need: an
+//! environment that is installed once and kept, a server, and a time limit. Deliberately not here: any knowledge of the
+//! protocol.
 #![allow(
     clippy::print_stderr,
     reason = "messages to stderr; the client's own report goes to stdout unchanged"
@@ -17,6 +18,7 @@ mod chromium;
 pub(crate) mod debian;
 mod javascript;
 mod mcp;
+mod push;
 pub(crate) mod python;
 mod rust;
 mod servers;
@@ -67,6 +69,8 @@ enum Side {
     Auth,
     /// Clients that use TLS; the tests are in the folder `tls`.
     Tls,
+    /// What receives push notifications, and clients that register for them; the tests are in the folder `push`.
+    Push,
     /// What reads metrics and traces; the tests are in the folder `telemetry`.
     Telemetry,
 }
@@ -113,6 +117,11 @@ const SUITES: &[Suite] = &[
         side: Side::Auth,
     },
     Suite { name: "tls", peer: "TLS with curl, openssl and the official Python SDK 1.3.0", side: Side::Tls },
+    Suite {
+        name: "push",
+        peer: "push notifications with standardwebhooks 1.1.0, PyJWT 2.15.1 and the official Python SDKs 1.3.0 and 0.3.26",
+        side: Side::Push,
+    },
     Suite {
         name: "telemetry",
         peer: "metrics in Prometheus of Debian, and traces in a collector on opentelemetry-proto 1.45.2",
@@ -169,6 +178,7 @@ async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> 
         Side::Mcp => mcp::tests(dir).await?,
         Side::Auth => return auth::test(program, dir, options).await,
         Side::Tls => return tls::test(program, dir, options).await,
+        Side::Push => return push::test(program, dir, options).await,
         Side::Telemetry => return telemetry::test(dir, options).await,
     };
     test_server(suite, command, program, dir, options).await
@@ -200,6 +210,7 @@ async fn test_server(
         | Side::Backends
         | Side::Auth
         | Side::Tls
+        | Side::Push
         | Side::Telemetry => CONFIG,
     });
     let launch = Launch::with_config(&store, &fs::read_to_string(&config)?)?;
