@@ -1,10 +1,12 @@
-"""A server that is killed after a commit and before the delivery."""
+"""A server that is killed after a commit and before the delivery, and one that stops during a delivery."""
+
+import threading
 
 from helpers import eventually
 
-from calls import config
+from calls import QUICK, config
 from conftest import Receive, Start
-from receiver import ACCEPTED, Answer
+from receiver import ACCEPTED, Answer, Delivery
 
 
 def test_delivery_survives_kill(start: Start, receive: Receive) -> None:
@@ -40,4 +42,24 @@ def test_delivery_survives_kill(start: Start, receive: Receive) -> None:
             assert all(each.id.startswith(f'{task}-') for each in of_task)
     after = {each.id: each.body for each in failing.deliveries[attempts:]}
     assert before.items() <= after.items()
+    assert eventually(lambda: True if restarted.deliveries() == [] else None)
+
+
+def test_delivery_that_a_stop_interrupts_is_made_again(start: Start, receive: Receive) -> None:
+    release = threading.Event()
+
+    def stall(_: Delivery) -> Answer:
+        release.wait(60)
+        return ACCEPTED
+
+    receiver = receive(stall)
+    server = start(config(f'{QUICK}\ntimeout = "60s"'))
+    server.register(server.ask(), receiver.url)
+    receiver.wait_for_count(1)
+    # It does not wait for the receiver as long as a delivery may take.
+    assert server.stop() == 0
+    release.set()
+    restarted = start()
+    one, two = receiver.wait_for_count(2)
+    assert (one.id, one.body) == (two.id, two.body)
     assert eventually(lambda: True if restarted.deliveries() == [] else None)

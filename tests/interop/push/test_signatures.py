@@ -69,6 +69,18 @@ def test_secret_in_other_bindings(server: PushServer, receiver: Receiver, bindin
     notified(receiver, secret)
 
 
+def test_secret_of_a_config_that_is_replaced(server: PushServer, receiver: Receiver) -> None:
+    push = {'id': 'mine', 'url': receiver.url}
+    first = server.say('jump', push=push)
+    asked = receiver.wait_for_state('input-required')
+    second = server.say('approve', first.result['task']['id'], push=push)
+    completed = receiver.wait_for_state('completed')
+    for secret, delivery in [(first.secret, asked), (second.secret, completed)]:
+        Webhook(secret).verify(delivery.body, delivery.headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(first.secret).verify(completed.body, completed.headers)
+
+
 @pytest.mark.parametrize(('token', 'key'), [(ENCODED, ENCODED), (PLAIN, PLAIN.encode())], ids=['whsec', 'plain'])
 @pytest.mark.parametrize('inline', [False, True])
 def test_token_that_is_a_key(server: PushServer, receiver: Receiver, token: str, key: Any, inline: bool) -> None:
