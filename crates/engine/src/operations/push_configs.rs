@@ -51,9 +51,7 @@ pub(super) fn webhook_for(
     config: &PushConfig,
 ) -> Result<(NewWebhook, Option<ResponseNote>)> {
     let push = supported(engine)?;
-    if let Err(problem) = push.sender.check_url(&config.url) {
-        return Err(Error::invalid("url", format_args!("no notification can be sent to it: {problem}")));
-    }
+    push.sender.check(config).map_err(protocol::Error::invalid_params)?;
     let dialect = call.dialect();
     let given = config.id.clone().or_else(|| dialect.default_webhook_id(task_id));
     let id = given.unwrap_or_else(|| ConfigId::from(uuid::Uuid::new_v4().to_string()));

@@ -40,7 +40,7 @@ pub(crate) struct Deliverer {
 pub(super) enum Attempt {
     /// It is due.
     Due,
-    /// It tests whether the host responds again. If it does not, the schedule stays as it is.
+    /// It tests whether the host responds again, also before its time.
     Probe,
 }
 
@@ -268,19 +268,20 @@ impl Deliverer {
                 (format!("the receiver responded with status {status}"), retry_after, state)
             }
             SendResult::Failed(reason) => (reason, None, HostState::Fails),
+            SendResult::NotSent(reason) => (reason, None, HostState::Unknown),
         };
         self.metrics.count(PushOutcome::Failed);
-        // A probe that fails tells about the host, not about this notification.
-        if attempt == Attempt::Due {
-            let failed = webhook.attempts.saturating_add(1);
-            match self.policy.wait(failed, retry_after, fastrand::f64()) {
-                Some(wait) => {
-                    let retry_at = later(self.clock.now(), wait);
-                    let outcome = DeliveryOutcome::Failed { retry_at, attempts: failed, error };
-                    self.record(webhook.no, outcome).await?;
-                }
-                None => self.give_up(pending, chosen, error, false).await?,
+        let now = self.clock.now();
+        // A probe before its time is no attempt of this notification. It is scheduled anew all the same, so that the next
+        // probe takes another one.
+        let is_early = attempt == Attempt::Probe && webhook.next_at.is_some_and(|next| next > now);
+        let attempts = webhook.attempts.saturating_add(u32::from(!is_early));
+        match self.policy.wait(attempts.max(1), retry_after, fastrand::f64()) {
+            Some(wait) => {
+                let outcome = DeliveryOutcome::Failed { retry_at: later(now, wait), attempts, error };
+                self.record(webhook.no, outcome).await?;
             }
+            None => self.give_up(pending, chosen, error, false).await?,
         }
         Ok(state)
     }
@@ -331,7 +332,7 @@ impl Deliverer {
                 return Ok(Resent::Delivered);
             }
             SendResult::Rejected { status, .. } => format!("the receiver responded with status {status}"),
-            SendResult::Failed(reason) => reason,
+            SendResult::Failed(reason) | SendResult::NotSent(reason) => reason,
             SendResult::Forbidden(reason) => format!("the URL of the webhook is not allowed: {reason}"),
         };
         self.metrics.count(PushOutcome::Failed);

@@ -5,18 +5,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use protocol::{
-    Dialect, Timestamp,
+    Dialect, PushConfig, Timestamp, Violation,
     model::{PushAuth, Secret},
 };
 
 /// Sends notifications to webhooks.
 pub trait PushSender: Send + Sync + 'static {
-    /// Checks a URL when it is registered: its syntax, and its host if that is an address. The error is for the client.
+    /// Checks a webhook when it is registered: the syntax of its URL, its host if that is an address, and whether headers
+    /// can have its token and credentials.
     ///
     /// # Errors
     ///
-    /// Why no notification may be sent to this URL.
-    fn check_url(&self, url: &str) -> Result<(), String>;
+    /// The field that prevents notifications, for the client.
+    fn check(&self, config: &PushConfig) -> Result<(), Violation>;
 
     /// Whether a client's token can be the key that signs its notifications.
     fn is_signing_key(&self, token: &Secret) -> bool;
@@ -67,6 +68,8 @@ pub enum SendResult {
     },
     /// There was no response. The text names no address.
     Failed(String),
+    /// Nothing was sent, for a reason that has nothing to do with the receiver.
+    NotSent(String),
     /// The address is not allowed; nothing was sent.
     Forbidden(String),
 }

@@ -13,6 +13,7 @@ use a2ad_engine::{
 use futures_util::future::{BoxFuture, FutureExt as _};
 use protocol::{
     ConfigId, Dialect, ErrorKind, Operation, PushConfig, PushConfigQuery, PushConfigRef, Reply, TaskId,
+    Violation,
     model::{PushAuth, Secret},
 };
 use tokio::sync::watch;
@@ -60,8 +61,8 @@ impl Receiver {
 }
 
 impl PushSender for Receiver {
-    fn check_url(&self, url: &str) -> Result<(), String> {
-        if url.starts_with("https://") { Ok(()) } else { Err("its scheme must be https".into()) }
+    fn check(&self, config: &PushConfig) -> Result<(), Violation> {
+        if config.url.starts_with("https://") { Ok(()) } else { Err(Violation::new("url", "not https")) }
     }
 
     fn is_signing_key(&self, token: &Secret) -> bool {

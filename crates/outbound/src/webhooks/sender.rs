@@ -2,7 +2,7 @@
 //!
 //! Redirects are not followed. The body of a response is read only to keep the connection, and means nothing.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use protocol::{
-    Dialect,
+    Dialect, PushConfig, Timestamp, Violation,
     model::{PushAuth, Secret},
 };
 use tokio::time::timeout;
@@ -52,12 +52,12 @@ impl WebhookSender {
     async fn post(&self, request: PushRequest) -> SendResult {
         let headers = match self.headers(&request).await {
             Ok(headers) => headers,
-            Err(reason) => return SendResult::Failed(reason),
+            Err(reason) => return SendResult::NotSent(reason),
         };
-        let built = Request::builder().method(Method::POST).uri(&request.url).body(Full::new(request.body));
-        let Ok(mut built) = built else {
-            return SendResult::Forbidden("it is not an absolute http or https URL".into());
-        };
+        // As it was checked, with its characters encoded.
+        let Ok(url) = Url::parse(&request.url) else { return not_a_url() };
+        let built = Request::builder().method(Method::POST).uri(url.as_str()).body(Full::new(request.body));
+        let Ok(mut built) = built else { return not_a_url() };
         *built.headers_mut() = headers;
         let response = match timeout(request.timeout, self.dialer.send(built, UrlSource::Peer)).await {
             Err(_) => return SendResult::Failed(DialError::TimedOut.to_string()),
@@ -69,7 +69,10 @@ impl WebhookSender {
         if head.status.is_success() {
             return SendResult::Accepted;
         }
-        SendResult::Rejected { status: head.status.as_u16(), retry_after: retry_after(&head.headers) }
+        SendResult::Rejected {
+            status: head.status.as_u16(),
+            retry_after: retry_after(&head.headers, request.now),
+        }
     }
 
     async fn headers(&self, request: &PushRequest) -> Result<HeaderMap, String> {
@@ -133,20 +136,17 @@ impl WebhookSender {
 
     async fn confirm(&self, url: String, time: Duration) -> SendResult {
         let token = format!("{:032x}", u128::from_be_bytes(random_bytes()));
-        let Ok(mut asked) = Url::parse(&url) else {
-            return SendResult::Forbidden("it is not an absolute http or https URL".into());
-        };
+        let Ok(mut asked) = Url::parse(&url) else { return not_a_url() };
         asked.query_pairs_mut().append_pair(CHALLENGE, &token);
         let Ok(request) = Request::get(asked.as_str()).body(Full::new(Bytes::new())) else {
-            return SendResult::Forbidden("it is not an absolute http or https URL".into());
+            return not_a_url();
         };
         let limits = FetchLimits { time, body: MAX_RESPONSE };
         match self.dialer.fetch(request, UrlSource::Peer, limits).await {
             Err(error) => failure(&error),
-            Ok(response) if !response.status().is_success() => SendResult::Rejected {
-                status: response.status().as_u16(),
-                retry_after: retry_after(response.headers()),
-            },
+            Ok(response) if !response.status().is_success() => {
+                SendResult::Rejected { status: response.status().as_u16(), retry_after: None }
+            }
             Ok(response) if response.body().trim_ascii() == token.as_bytes() => SendResult::Accepted,
             Ok(_) => SendResult::Failed(format!("the receiver did not return the {CHALLENGE}")),
         }
@@ -154,8 +154,29 @@ impl WebhookSender {
 }
 
 impl PushSender for WebhookSender {
-    fn check_url(&self, url: &str) -> Result<(), String> {
-        self.dialer.check_url(url).map(drop).map_err(|forbidden| forbidden.to_string())
+    fn check(&self, config: &PushConfig) -> Result<(), Violation> {
+        self.dialer.check_url(&config.url).map_err(|forbidden| {
+            Violation::new("url", format_args!("no notification can be sent to it: {forbidden}"))
+        })?;
+        let auth = config.authentication.as_ref();
+        let schemes = auth.into_iter().flat_map(|auth| &auth.schemes).map(String::as_str);
+        let values = [
+            ("token", config.token.as_ref().map(Secret::expose)),
+            (
+                "authentication.credentials",
+                auth.and_then(|auth| auth.credentials.as_ref()).map(Secret::expose),
+            ),
+        ];
+        let values = values.into_iter().filter_map(|(field, value)| Some((field, value?)));
+        for (field, value) in values.chain(schemes.map(|scheme| ("authentication.scheme", scheme))) {
+            if HeaderValue::from_str(value).is_err() {
+                return Err(Violation::new(
+                    field,
+                    "expected printable ASCII characters: it is sent in a header",
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn is_signing_key(&self, token: &Secret) -> bool {
@@ -180,10 +201,19 @@ fn failure(error: &DialError) -> SendResult {
     }
 }
 
-/// The wait in whole seconds; a date is not followed.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
+fn not_a_url() -> SendResult {
+    SendResult::Forbidden("it is not an absolute http or https URL".into())
+}
+
+/// The wait that a receiver asks for: a number of seconds, or a date.
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let now = Duration::from_millis(u64::try_from(now.as_millis()).ok()?);
+    date.checked_sub(now)
 }
 
 fn random_bytes() -> [u8; 16] {
