@@ -17,6 +17,8 @@ const PROOFS: &[&str] = &[
     "cancel_races",
     "cancel_grace --cancels 500",
     "stream_resume --relaxed",
+    "webhook_kills --relaxed --kills 8 --deliveries 200",
+    "webhook_outage --relaxed --deliveries 1000 --down-seconds 15",
     "poison_tasks --relaxed",
     "long_turns --relaxed --tasks 20 --sections 10 --kills 4",
     "clock_steps",

@@ -40,6 +40,7 @@ pub(crate) async fn fill(
             .map(|index| {
                 let (scope, key) = task(index);
                 store.commit(Change::Accept(Box::new(Accept {
+                    webhook: None,
                     no: TaskNo(number + index - first),
                     tag: Tag::random(),
                     scope,

@@ -46,6 +46,9 @@ mod stream_resume;
 mod stuck_sockets;
 mod trial;
 mod view;
+mod webhook_kills;
+mod webhook_outage;
+mod webhooks;
 mod writer;
 
 use std::process::ExitCode;
@@ -80,6 +83,8 @@ proofs! {
     cancel_races: "when cancel and completion race, a task has one terminal state and all clients see the same one",
     cancel_grace: "an agent whose run is ended by a cancel, its run time or a drain is asked to stop and has time for it",
     stream_resume: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
+    webhook_kills: "SIGKILL while notifications are sent loses none, and repeats only those that were in flight, unchanged",
+    webhook_outage: "receivers that are down for an hour or fail get every notification in order, and dead letters are only those that must be",
     poison_tasks: "a task that crashes the process fails after 3 crashes, and every other task completes",
     long_turns: "documents with a checkpoint and a journaled step in each section complete through SIGKILL, and no finished step runs again",
     retention_under_load: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
