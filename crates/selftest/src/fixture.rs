@@ -19,7 +19,8 @@ use own_servers::OwnServers;
 pub(crate) use own_servers::{MANY_SKILLS, start_server};
 
 /// The agents that checks use by name.
-const AGENTS: [&str; 8] = ["pinkfish", "agent-native", "agentos", "fold", "terse", "quiet", "keyed", "brief"];
+const AGENTS: [&str; 9] =
+    ["pinkfish", "agent-native", "agentos", "fold", "terse", "quiet", "unnotified", "keyed", "brief"];
 
 /// The server under test and what it offers.
 pub(crate) struct Fixture {

@@ -56,7 +56,6 @@ pub(crate) fn mismatch(expected: impl fmt::Display, got: impl fmt::Display) -> C
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
     TenantsAndCards,
-    Push,
     Tools,
     Identity,
     Orchestration,
@@ -69,7 +68,6 @@ impl fmt::Display for Feature {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::TenantsAndCards => "tenants, schemas and signed cards",
-            Self::Push => "push notifications",
             Self::Tools => "tools as skills",
             Self::Identity => "authentication and authorisation",
             Self::Orchestration => "pipelines and orchestration",

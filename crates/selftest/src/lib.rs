@@ -42,6 +42,7 @@ mod test_client;
 mod token;
 mod token_issuer;
 pub mod tool_server;
+mod webhook_receiver;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
 //! HTTP/1.1 servers on free loopback ports inside this process, for what the server under test and its client call.
 
-use std::{io, sync::Arc};
+use std::{collections::HashMap, io, sync::Arc};
 
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -21,6 +21,9 @@ pub(crate) struct LoopbackServer {
 pub(crate) struct Request {
     /// Method and path, such as `GET /.well-known/agent-card.json`.
     pub(crate) line: String,
+    /// By their names in lower case.
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Vec<u8>,
     pub(crate) stream: BufReader<TcpStream>,
 }
 
@@ -64,6 +67,16 @@ impl Request {
         self.stream.shutdown().await
     }
 
+    /// Responds with a status and perhaps a header; `more` ends with a line break, unless it is empty.
+    pub(crate) async fn respond_with(mut self, status: u16, more: &str, body: &str) -> io::Result<()> {
+        let length = body.len();
+        let response = format!(
+            "HTTP/1.1 {status} -\r\n{more}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        );
+        self.stream.write_all(response.as_bytes()).await?;
+        self.stream.shutdown().await
+    }
+
     /// Responds that there is nothing at the path.
     pub(crate) async fn respond_not_found(mut self) -> io::Result<()> {
         let response = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -83,10 +96,11 @@ async fn read(stream: TcpStream) -> io::Result<Request> {
     let line = line.join(" ");
     let header = |text: &str| {
         let (name, value) = text.split_once(':')?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        value.trim().parse().ok().filter(|_| is_length)
+        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
     };
-    let length: u64 = head.lines().find_map(header).unwrap_or_default();
-    tokio::io::copy(&mut (&mut stream).take(length), &mut tokio::io::sink()).await?;
-    Ok(Request { line, stream })
+    let headers: HashMap<_, _> = head.lines().skip(1).filter_map(header).collect();
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or_default();
+    let mut body = Vec::new();
+    (&mut stream).take(length).read_to_end(&mut body).await?;
+    Ok(Request { line, headers, body, stream })
 }

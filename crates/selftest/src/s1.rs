@@ -8,12 +8,13 @@ mod errors;
 mod mcp;
 mod methods;
 mod model;
+mod push;
 mod sample;
 mod streams;
 mod telemetry;
 
 use super::{
-    Feature::{Push, TenantsAndCards, Tools},
+    Feature::{TenantsAndCards, Tools},
     Group, Item, not_yet, wire,
 };
 
@@ -21,7 +22,11 @@ pub(crate) const GROUP: Group = Group { name: "S1", items: ITEMS };
 
 const ITEMS: &[Item] = &[
     // Principles and credentials.
-    not_yet(1, "one long-running task can be polled, streamed and delivered by push notification", Push),
+    wire!(
+        1,
+        "one long-running task can be polled, streamed and delivered by push notification",
+        push::three_ways
+    ),
     wire!(
         2,
         "text, files and data are returned byte for byte in every protocol generation",
@@ -119,13 +124,21 @@ const ITEMS: &[Item] = &[
     wire!(37, "tasks/get of a task past its retention time is an error", methods::past_retention),
     wire!(38, "tasks/cancel returns the canceled task", methods::cancel_returns_task),
     wire!(39, "tasks/cancel of a terminal task is rejected with -32002", methods::cancel_of_terminal_task),
-    not_yet(40, "tasks/pushNotification/set stores a webhook", Push),
-    not_yet(41, "tasks/pushNotification/get returns the webhook", Push),
-    not_yet(42, "tasks/send can contain a webhook", Push),
-    not_yet(43, "the webhook is called when the status changes", Push),
-    not_yet(44, "a webhook is validated before use and can authenticate the sender", Push),
-    not_yet(45, "a webhook can belong to a third party", Push),
-    not_yet(46, "push methods are rejected with -32003 where push notifications are disabled", Push),
+    wire!(40, "tasks/pushNotification/set stores a webhook and returns it", push::set),
+    wire!(41, "tasks/pushNotification/get returns the webhook, without its secrets", push::get),
+    wire!(42, "tasks/send can contain a webhook", push::inline),
+    wire!(
+        43,
+        "the webhook is called when the status changes, with its token and its authentication",
+        push::status_changes
+    ),
+    wire!(
+        44,
+        "a webhook is validated before use, and the server can authenticate with a signed token",
+        push::validated_and_signed
+    ),
+    wire!(45, "a webhook can belong to a third party", push::third_party),
+    wire!(46, "push methods are rejected with -32003 where push notifications are disabled", push::disabled),
     wire!(
         47,
         "tasks/sendSubscribe streams JSON-RPC responses with statuses and artifacts",
@@ -181,7 +194,11 @@ const ITEMS: &[Item] = &[
     wire!(73, "the request's id can be a number, a string or null and is returned unchanged", methods::ids),
     wire!(74, "a sessionId that is not a string is rejected", methods::session_is_text),
     wire!(75, "a file must have either bytes or a uri, and not both", errors::file_content),
-    not_yet(76, "members of a webhook's authentication that the schema does not name are preserved", Push),
+    wire!(
+        76,
+        "members of a webhook's authentication that the schema does not name are preserved",
+        push::extra_members
+    ),
     wire!(77, "unknown parameters are ignored, and acceptedOutputModes is honoured", methods::output_modes),
     // MCP.
     wire!(78, "agents are MCP resources, each with its card", mcp::resources),

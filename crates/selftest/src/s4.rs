@@ -1,8 +1,10 @@
 //! S4: the profile `agentos` (AgentOS). The draft with the spelling `cancelled` and the whole history in responses.
 
+mod private_network;
+
 use super::{
     CheckError, CheckResult,
-    Feature::{Client, Orchestration, Push, TenantsAndCards},
+    Feature::{Client, Orchestration, TenantsAndCards},
     Group, Item,
     credentials::token_of,
     fixture::{Fixture, MANY_SKILLS},
@@ -63,7 +65,7 @@ const ITEMS: &[Item] = &[
     wire!(33, "GET /.well-known/agent.json returns url, capabilities and skills as JSON", card_served),
     not_yet(34, "GET /api/a2a/cards lists the stored cards", Client),
     not_yet(35, "discover and cancel need no Content-Type", Client),
-    not_yet(36, "URLs inside the private network are never fetched", Push),
+    wire!(36, "URLs inside the private network are never fetched", private_network::never_fetched),
     wire!(37, "task methods require a bearer token", bearer_required),
     wire!(38, "calls are rate limited", rate_limits::rpc),
     not_yet(39, "cards are fetched over HTTPS and their signatures are verified", TenantsAndCards),
@@ -141,7 +143,7 @@ async fn card_members(at: &Fixture) -> CheckResult {
     card.ensure(card.text("url")?.ends_with("/a2a/agentos"), "a url that is the endpoint")?;
     card.is_json("capabilities.tools", r#"["slow-writer"]"#)?;
     card.is("capabilities.streaming", true)?;
-    card.is("capabilities.pushNotifications", false)?;
+    card.is("capabilities.pushNotifications", true)?;
     for skill in card.list("skills")? {
         skill.non_empty("id")?;
         skill.non_empty("name")?;

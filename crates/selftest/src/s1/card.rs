@@ -54,9 +54,10 @@ pub(super) async fn capabilities(at: &Fixture) -> CheckResult {
     if at.is_self_started() {
         card.is_json(
             "capabilities",
-            r#"{"streaming":true,"pushNotifications":false,"stateTransitionHistory":false}"#,
+            r#"{"streaming":true,"pushNotifications":true,"stateTransitionHistory":false}"#,
         )?;
         at.card("quiet", "agent.json").await?.is("capabilities.streaming", false)?;
+        at.card("unnotified", "agent.json").await?.is("capabilities.pushNotifications", false)?;
     }
     let minimal = fetch_card(at, MINIMAL).await?;
     let capabilities = ["capabilities.streaming", "capabilities.pushNotifications"];

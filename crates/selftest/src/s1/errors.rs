@@ -81,7 +81,7 @@ pub(super) async fn not_cancelable(at: &Fixture) -> CheckResult {
 }
 
 pub(super) async fn no_push(at: &Fixture) -> CheckResult {
-    let client = at.root("echo")?;
+    let client = at.agent("unnotified", "echo")?;
     let (task, _) = client.send_text("hello").await?;
     let params = format!(r#"{{"id":"{task}","pushNotificationConfig":{{"url":"https://hooks.example/"}}}}"#);
     let message = "Push Notification is not supported";
