@@ -1,8 +1,10 @@
 """Receivers that fail, are slow or refuse: what is sent again, when, and whom it delays."""
 
 import threading
+import time
 
 from collections import Counter
+from email.utils import formatdate
 from itertools import groupby
 
 from helpers import eventually
@@ -115,3 +117,22 @@ def test_stalled_receiver_delays_nobody(start: Start, receive: Receive, receiver
     assert two.at - one.at > 2.9
     release.set()
     assert stalled.wait_for_state('completed').json['task']['id'] == first['id']
+
+
+def test_webhook_that_fails_does_not_stop_others_of_its_host(start: Start, receive: Receive) -> None:
+    waits = ', '.join(['"50ms"'] * 8)
+    server = start(config(f'retry_after = [{waits}, "1h"]\nprobe_after = "200ms"'))
+    receiver = receive(lambda delivery: Answer(500) if delivery.path == '/broken' else ACCEPTED)
+    server.register(server.ask(), f'{receiver.origin}/broken')
+    # Eight failures, then probes.
+    receiver.wait_for_count(11)
+    server.register(server.ask(), f'{receiver.origin}/good')
+    receiver.wait(lambda found: any(each.path == '/good' for each in found))
+
+
+def test_retry_after_may_be_a_date(server: PushServer, receive: Receive) -> None:
+    left = [Answer(503, header=('Retry-After', formatdate(time.time() + 3, usegmt=True)))]
+    receiver = receive(lambda _: left.pop() if left else ACCEPTED)
+    server.register(server.ask(), receiver.url)
+    first, second = receiver.wait_for_count(2)[:2]
+    assert second.at - first.at > 1.5

@@ -137,3 +137,22 @@ def test_token_of_the_server_names_the_body(server: PushServer, receiver: Receiv
         assert scheme == 'Bearer'
         assert claims['request_body_sha256'] == hashlib.sha256(delivery.body).hexdigest()
         assert abs(time.time() - claims['iat']) < 60
+
+
+@pytest.mark.parametrize(
+    ('field', 'fields'),
+    [
+        ('token', {'token': 'line\nbreak'}),
+        ('authentication.credentials', {'authentication': {'scheme': 'Bearer', 'credentials': 'a\r\nb'}}),
+        ('authentication.scheme', {'authentication': {'scheme': 'Be\narer', 'credentials': 'a'}}),
+    ],
+)
+def test_what_no_header_can_have_is_refused(server: PushServer, receiver: Receiver, field: str, fields: dict) -> None:
+    response = server.call('CreateTaskPushNotificationConfig', {'taskId': server.ask(), 'url': receiver.url, **fields})
+    assert response.body['error']['code'] == -32602
+    assert field in response.body['error']['message']
+
+
+def test_path_of_a_url_is_percent_encoded(server: PushServer, receiver: Receiver) -> None:
+    server.register(server.ask(), f'{receiver.origin}/grüße?q=ß')
+    assert receiver.wait_for_count(1)[0].path == '/gr%C3%BC%C3%9Fe?q=%C3%9F'

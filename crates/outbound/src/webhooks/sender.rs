@@ -172,7 +172,7 @@ impl PushSender for WebhookSender {
             if HeaderValue::from_str(value).is_err() {
                 return Err(Violation::new(
                     field,
-                    "expected printable ASCII characters: it is sent in a header",
+                    "expected no control characters, because it is sent in a header",
                 ));
             }
         }
