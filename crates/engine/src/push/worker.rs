@@ -227,6 +227,10 @@ impl Worker {
             HostChange::None => {}
             HostChange::Opened => {
                 tracing::warn!(host, "the webhooks of this host fail; it is tried once in each interval");
+                // They are read again when the host responds, and meanwhile take no place from others.
+                for webhook in self.ready.remove(host).into_iter().flatten() {
+                    self.known.remove(&webhook);
+                }
             }
             HostChange::Closed => {
                 tracing::info!(host, "the webhooks of this host succeed again; its backlog is delivered");

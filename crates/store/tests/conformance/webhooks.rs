@@ -78,9 +78,9 @@ async fn a_webhook_is_due_with_the_event_it_wants(database: &dyn TestDatabase) {
     let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     register(&*store, no, "a").await;
-    assert_eq!(due_numbers(&*store, 10).await, [], "a task that works is not news");
+    assert!(due_numbers(&*store, 10).await.is_empty(), "a task that works is not news");
     advance(&*store, report(no, &["progress"])).await.unwrap();
-    assert_eq!(due_numbers(&*store, 10).await, [], "the state is the same");
+    assert!(due_numbers(&*store, 10).await.is_empty(), "the state is the same");
     advance(&*store, completed(no)).await.unwrap();
     assert_eq!(due_numbers(&*store, 10).await, [1]);
     let store = database.reopen(store, &Clock::manual(at(0)));
@@ -112,14 +112,14 @@ async fn results_move_a_webhook_on(database: &dyn TestDatabase) {
     let failed =
         DeliveryOutcome::Failed { retry_at: at(500), attempts: 1, error: "the receiver failed".into() };
     assert!(record(&*store, 1, 10, failed).await);
-    assert_eq!(due_numbers(&*store, 499).await, []);
+    assert!(due_numbers(&*store, 499).await.is_empty());
     assert_eq!(due(&*store, 20, &[]).await.next, Some(at(500)));
     assert!(store.retry_delivery(WebhookNo(1), at(30)).await.unwrap());
     assert_eq!(due_numbers(&*store, 30).await, [1]);
     let health = &store.webhooks(&scope(), no).await.unwrap()[0];
     assert_eq!((health.attempts, health.error.as_deref()), (1, Some("the receiver failed")));
     assert!(record(&*store, 1, 40, DeliveryOutcome::Delivered(3)).await);
-    assert_eq!(due_numbers(&*store, 1_000).await, []);
+    assert!(due_numbers(&*store, 1_000).await.is_empty());
     let health = &store.webhooks(&scope(), no).await.unwrap()[0];
     assert_eq!((health.attempts, health.delivered, health.acked), (0, 1, 3));
     assert!(!record(&*store, 99, 40, DeliveryOutcome::Delivered(3)).await);
@@ -129,7 +129,7 @@ async fn results_move_a_webhook_on(database: &dyn TestDatabase) {
     assert_eq!(due_numbers(&*store, 50).await, [1]);
     let nothing = DeliveryOutcome::Nothing { acked: 4, last_seq: 4 };
     assert!(record(&*store, 1, 60, nothing).await);
-    assert_eq!(due_numbers(&*store, 1_000).await, []);
+    assert!(due_numbers(&*store, 1_000).await.is_empty());
 }
 
 async fn a_webhook_is_replaced_and_goes_on_where_it_was(database: &dyn TestDatabase) {
@@ -141,7 +141,7 @@ async fn a_webhook_is_replaced_and_goes_on_where_it_was(database: &dyn TestDatab
     assert_eq!(due_numbers(&*store, 10).await, [1], "the same webhook, still with its notification");
     assert!(store.delete_webhook(no, "a".into()).await.unwrap());
     assert!(!store.delete_webhook(no, "a".into()).await.unwrap());
-    assert_eq!(due_numbers(&*store, 10).await, []);
+    assert!(due_numbers(&*store, 10).await.is_empty());
     register(&*store, no, "a").await;
     assert_eq!(due_numbers(&*store, 10).await, [2], "numbers are not used again");
 }
@@ -167,9 +167,9 @@ async fn webhooks_of_an_earlier_turn_stay_ended(database: &dyn TestDatabase) {
     let pending = store.pending_delivery(WebhookNo(1)).await.unwrap().unwrap();
     assert_eq!((pending.webhook.until, pending.task.last_seq), (Some(3), 4));
     assert!(record(&*store, 1, 10, DeliveryOutcome::Delivered(3)).await);
-    assert_eq!(due_numbers(&*store, 1_000).await, [], "the rest belongs to the next turn");
+    assert!(due_numbers(&*store, 1_000).await.is_empty(), "the rest belongs to the next turn");
     advance(&*store, with_status(no, Step::Finish { fence: 2 }, TaskState::Completed, "end")).await.unwrap();
-    assert_eq!(due_numbers(&*store, 1_000).await, []);
+    assert!(due_numbers(&*store, 1_000).await.is_empty());
 }
 
 async fn busy_hosts_are_left_out_and_released(database: &dyn TestDatabase) {
@@ -209,7 +209,7 @@ async fn pending_deliveries_keep_their_task_for_a_day(database: &dyn TestDatabas
         };
         store.expired(expiry).await.unwrap().finished
     };
-    assert_eq!(expired(100).await, []);
+    assert!(expired(100).await.is_empty());
     assert_eq!(expired(DAY + 100).await.len(), 1);
     assert!(record(&*store, 1, 200, DeliveryOutcome::Delivered(3)).await);
     let finished = expired(300).await;
