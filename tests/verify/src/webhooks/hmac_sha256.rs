@@ -65,7 +65,7 @@ fn compress(state: &mut [u32; 8], block: &[u8], constants: &[u32]) {
 
 /// The first 32 bits of the fractional parts of the square (2) or cube (3) roots of the first primes.
 fn fractions(count: usize, root: u32) -> Vec<u32> {
-    let is_prime = |number: &u128| (2..*number).all(|divisor| number % divisor != 0);
+    let is_prime = |number: &u128| (2..*number).all(|divisor| !number.is_multiple_of(divisor));
     (2..).filter(is_prime).take(count).map(|prime| fraction(prime, root)).collect()
 }
 

@@ -77,8 +77,8 @@ impl Ledger {
     pub(crate) fn unfinished(&self, numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
         let arrivals = self.arrivals();
         let is_finished = |number: &u64| {
-            let found = arrivals.get(number).into_iter().flatten();
-            found.filter(|arrival| arrival.accepted).next_back().is_some_and(|last| is_terminal(&last.state))
+            let mut found = arrivals.get(number).into_iter().flatten();
+            found.rfind(|arrival| arrival.accepted).is_some_and(|last| is_terminal(&last.state))
         };
         numbers.into_iter().filter(|number| !is_finished(number)).collect()
     }
