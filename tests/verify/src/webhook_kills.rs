@@ -219,7 +219,9 @@ fn missing(
     arrivals: &[super::webhooks::ledger::Arrival],
 ) -> Vec<String> {
     let (number, work, now) = (planned.number, planned.work, state(task));
-    let states: Vec<&str> = arrivals.iter().map(|arrival| arrival.state.as_str()).collect();
+    // What was refused and not sent again is lost.
+    let taken = arrivals.iter().filter(|arrival| arrival.accepted);
+    let states: Vec<&str> = taken.map(|arrival| arrival.state.as_str()).collect();
     let mut found = Vec::new();
     if !is_terminal(now) || states.last() != Some(&now) {
         found.push(format!(
