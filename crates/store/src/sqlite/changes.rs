@@ -423,7 +423,6 @@ struct Updated {
     progress_size: i64,
     scope: i64,
     webhooks: i64,
-    /// `None` if the update leaves the state as it is.
     state_before: Option<TaskState>,
 }
 
@@ -440,7 +439,7 @@ impl Updated {
             progress_size: row.get(6)?,
             scope: row.get(7)?,
             webhooks: row.get(8)?,
-            state_before: None,
+            state_before: state,
         })
     }
 }
