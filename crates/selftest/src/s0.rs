@@ -39,7 +39,7 @@ const ITEMS: &[Item] = &[
     wire!(9, "the card of an agent made of tools offers streaming", tools::streaming_offered),
     wire!(
         10,
-        "the card of an agent with the profile pinkfish does not offer push notifications",
+        "the card of an agent with the profile fold does not offer push notifications",
         tools::push_not_offered
     ),
     wire!(11, "each tool is a skill with the tool's name and description", tools::skill_for_each_tool),

@@ -66,7 +66,7 @@ pub(super) async fn streaming_offered(at: &Fixture) -> CheckResult {
 
 /// A value of the profile; other agents offer push notifications.
 pub(super) async fn push_not_offered(at: &Fixture) -> CheckResult {
-    at.card("pinkfish", "agent.json").await?.is("capabilities.pushNotifications", false)
+    at.card("fold", "agent.json").await?.is("capabilities.pushNotifications", false)
 }
 
 pub(super) async fn skill_for_each_tool(at: &Fixture) -> CheckResult {
