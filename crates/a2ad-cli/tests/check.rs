@@ -170,7 +170,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""skills":[{"id":"hello","description":"Repeats it"}],"selectors":[],"#,
         r#""backends":[{"skill":"hello","kind":"builtin","builtin":"echo","#,
         r#""on_crash":"retry","run_time_ms":600000,"attempts":6,"deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
-        r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
+        r#""enabled":false,"streaming":true,"push":true,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
         r#""profile":"neutral","auth":["anonymous"],"auth_source":"mode","end_user":"off","warnings":[],"#,
@@ -638,10 +638,7 @@ fn every_problem_is_reported_with_line_and_key() {
             "[agents.a]\nprofile = \"folk\"\n",
             "4: agents.a.profile: \"folk\" is not one of neutral, fold, pinkfish, agent-native, agentos",
         ),
-        (
-            "[agents.a]\npush = true\n",
-            "4: agents.a.push: this version of a2ad does not send push notifications yet",
-        ),
+        ("[agents.a]\npush = \"yes\"\n", "4: agents.a.push: "),
         (
             "[agents.a]\nextended_card = \"on\"\n",
             "4: agents.a.extended_card: \"on\" is not one of off, open, protected, missing",

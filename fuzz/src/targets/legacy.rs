@@ -286,7 +286,11 @@ fn assign_id(message: &mut Message) {
 
 /// 1.0 has one scheme per webhook.
 fn first_scheme(config: &mut PushConfig) {
-    config.authentication.iter_mut().for_each(|auth| auth.schemes.truncate(1));
+    config.authentication.iter_mut().for_each(|auth| {
+        auth.schemes.truncate(1);
+        // 1.0 has no place for other members.
+        auth.extra = None;
+    });
 }
 
 fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {

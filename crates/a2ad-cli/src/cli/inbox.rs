@@ -83,8 +83,10 @@ pub(super) fn run(flags: &InboxFlags) -> Result<u8, Failure> {
     let runtime = runtime()?;
     runtime.block_on(async {
         tokio::select! {
-            ended = receive(flags, checks) => ended,
+            // First, so that a signal is handled as soon as the address is printed.
+            biased;
             _ = tokio::signal::ctrl_c() => Ok(code::INTERRUPTED),
+            ended = receive(flags, checks) => ended,
         }
     })
 }

@@ -67,7 +67,7 @@ fn file_that_is_not_a_store_is_rejected() {
 
 /// Undoes the migrations after the fifth.
 const FIFTH_SCHEMA: &str =
-    "DROP TABLE agent_switches; ALTER TABLE scopes DROP COLUMN stored; DROP TABLE api_keys;
+    "DROP TABLE webhooks; DROP TABLE dead_letters; ALTER TABLE tasks DROP COLUMN webhooks; DROP TABLE agent_switches; ALTER TABLE scopes DROP COLUMN stored; DROP TABLE api_keys;
     PRAGMA user_version = 5;";
 
 /// Undoes the fifth migration.
