@@ -47,11 +47,22 @@ use super::random::Random;
 use super::rpc::{Caller, message};
 use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::http::{self, Connection};
-use crate::server::Server;
+use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--least N] [--seed S] [--binary PATH] [--relaxed]";
 
 const AGENT: &str = "echo";
+/// Webhooks are refused for every task, so that what is wrong with them shows before what they do.
+const CONFIGURATION: &str = r#"[server]
+default_agent = "echo"
+
+[skills.echo]
+builtin = "echo"
+
+[agents.echo]
+skills = ["echo"]
+push = false
+"#;
 /// The name of a webhook configuration.
 const CONFIG: &str = "c-1";
 /// Label in the result for requests that reach no operation.
@@ -114,7 +125,8 @@ impl CaseResult {
 
 impl<'a> Session<'a> {
     async fn open(trial: &Trial, time_limits: TimeLimits, setup: &'a Setup) -> Result<Self> {
-        let server = Server::start(&setup.program, &setup.store).await?;
+        let launch = Launch::with_config(&setup.store, CONFIGURATION)?;
+        let server = Server::start_with(&launch, &setup.program, &setup.store).await?;
         let params = message(Random::new(trial.seed).uuid(), "unchanged", false);
         let sent = Caller::new(server.address).call(AGENT, "SendMessage", params).await?;
         let task = sent["task"]["id"].as_str().context("the response to a send has no task")?.to_owned();
