@@ -17,7 +17,12 @@ let server;
 
 before(async () => {
   // Receivers are on this machine.
-  server = await Server.start({ A2AD_OUTBOUND__ALLOW: '127.0.0.0/8', A2AD_OUTBOUND__ALLOW_HTTP: 'true' });
+  server = await Server.start({
+    A2AD_AGENTS__APPROVER__PUSH: 'true',
+    A2AD_AGENTS__ECHO__PUSH: 'true',
+    A2AD_OUTBOUND__ALLOW: '127.0.0.0/8',
+    A2AD_OUTBOUND__ALLOW_HTTP: 'true',
+  });
 });
 
 after(() => server.remove());
