@@ -1,7 +1,7 @@
 //! Push notifications: webhooks of tasks, and their reliable delivery.
 //!
 //! The outbox is a cursor over the log of each task, kept with the webhook ([`crate::store::Webhook`]): the commit that
-//! appends an event makes the task's webhooks due, [`worker`] delivers what is due, and each result is committed before
+//! appends an event makes the task's webhooks due, `worker.rs` delivers what is due, and each result is committed before
 //! the next attempt. So a notification is delivered at least once, in the order of the log for each webhook, or becomes
 //! a dead letter. Nothing here delays a task or a stream. The network is behind [`PushSender`].
 

@@ -10,7 +10,7 @@ use std::{collections::HashMap, time::Duration};
 pub(super) const FAILURES_TO_OPEN: u32 = 8;
 /// Maximum number of concurrent requests to a host.
 pub(super) const MAX_PER_HOST: usize = 16;
-/// Hosts beyond this number are forgotten when they have no requests and no failures.
+/// Hosts beyond this number are dropped when they have no requests and no failures.
 const MAX_IDLE: usize = 1_024;
 
 #[derive(Debug, Default)]
@@ -121,7 +121,7 @@ impl Hosts {
         self.hosts.values().filter(|host| host.in_flight == 0).filter_map(|host| host.probe_at).min()
     }
 
-    /// Forgets a host that has nothing left to be sent.
+    /// Drops a host that has nothing left to be sent.
     pub(super) fn forget(&mut self, name: &str) {
         self.hosts.remove(name);
     }

@@ -25,7 +25,7 @@ use crate::common::{
 
 const URL: &str = "https://receiver.example/hook";
 
-/// A receiver: records requests and answers them as it is told.
+/// A receiver: records requests and answers them as configured.
 #[derive(Clone)]
 struct Receiver(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! What a delivery says: the body in whichever version of A2A it is. Pure.
+//! What a delivery contains: the body in whichever version of A2A it is. Pure.
 
 use client::text;
 use protocol::{
@@ -17,7 +17,7 @@ use crate::cli::outcome::state_name;
 pub(super) struct Notification {
     /// Empty for a message without a task.
     pub(super) task: String,
-    /// Empty if it says nothing about the state.
+    /// Empty if it has no state.
     pub(super) state: &'static str,
     /// `task`, `status`, `artifact` or `message`.
     pub(super) event: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct Notification {
 }
 
 impl Notification {
-    /// Reads a body: an event of 1.0 or of 0.3, or a task of the draft. The error says what is wrong with it.
+    /// Reads a body: an event of 1.0 or of 0.3, or a task of the draft. The error names what is wrong with it.
     pub(super) fn read(body: &[u8]) -> Result<Self, String> {
         let raw = Raw::parse(body).map_err(|fault| format!("the body is not JSON: {fault}"))?;
         let (dialect, event) =
