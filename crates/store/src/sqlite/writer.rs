@@ -128,7 +128,7 @@ impl WebhookUpdate {
     }
 }
 
-/// Who is told about commits.
+/// Who is notified of commits.
 pub(super) struct Published {
     pub(super) feed: Feed,
     /// Notified when a webhook becomes due.
