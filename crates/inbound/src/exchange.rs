@@ -306,6 +306,15 @@ impl Exchange {
         counted.err().unwrap_or(error)
     }
 
+    /// How long the response to a refused request is held back: not at all, unless a rate limit has refused it and the same
+    /// caller has had many such responses.
+    pub(crate) fn refusal_delay(&self, refused: &Error) -> Option<Duration> {
+        if refused.kind != ErrorKind::RateLimited {
+            return None;
+        }
+        self.server.rates.load().refusal_delay(self.tenant, self.rate_key()?)
+    }
+
     /// By what refused credentials are counted; `None` where callers without one are not limited either.
     fn refused_sender(&self) -> Option<RateKey<'static>> {
         self.remote_address().map(RateKey::of_refused)

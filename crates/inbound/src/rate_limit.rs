@@ -11,6 +11,10 @@
 //! A reload replaces the limits ([`RateLimiters::with_limits`]). A limit that stays keeps its states; one that changes
 //! starts with them in proportion, so that nobody who has used up the old rate gets the new one at once.
 //!
+//! A caller that goes on calling although it is refused is slowed down: so many refusals a second are sent at once, further
+//! ones after [`REFUSAL_DELAY`]. Otherwise a client in a loop would use the processor for refusals alone, and others would
+//! wait for it.
+//!
 //! The only use of `governor`.
 
 use std::{
@@ -43,6 +47,12 @@ const SHARDS: usize = 16;
 /// Keys at their full rate are removed after so many checks, and not more often than once in [`SWEEP_INTERVAL`].
 const CHECKS_PER_SWEEP: u64 = 1 << 14;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Refusals of one caller that are sent at once.
+const PROMPT_REFUSALS: Rate = Rate { calls: NonZeroU32::new(20).expect("not zero"), unit: Unit::Second };
+/// How long further ones are held back: each connection of the caller has at most five a second, each of its HTTP/2
+/// streams too.
+const REFUSAL_DELAY: Duration = Duration::from_millis(200);
 
 /// How many calls are permitted in a second, a minute or an hour, such as `600/min`. As many may come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +172,7 @@ pub(crate) struct RateLimiters {
     per_key: Option<Arc<Limiter>>,
     per_tenant: Option<Arc<Limiter>>,
     per_agent: Option<Arc<Limiter>>,
+    prompt_refusals: Arc<Limiter>,
 }
 
 impl RateLimiters {
@@ -172,6 +183,7 @@ impl RateLimiters {
             per_key: limits.per_key.map(limiter),
             per_tenant: limits.per_tenant.map(limiter),
             per_agent: limits.per_agent.map(limiter),
+            prompt_refusals: limiter(PROMPT_REFUSALS),
         }
     }
 
@@ -189,6 +201,7 @@ impl RateLimiters {
             per_key: limiter(&self.per_key, limits.per_key),
             per_tenant: limiter(&self.per_tenant, limits.per_tenant),
             per_agent: limiter(&self.per_agent, limits.per_agent),
+            prompt_refusals: Arc::clone(&self.prompt_refusals),
         }
     }
 
@@ -221,6 +234,12 @@ impl RateLimiters {
             Some(limiter) => self.check(limiter, (tenant, agent), "all callers of this agent together"),
             None => Ok(()),
         }
+    }
+
+    /// Counts a refusal by one of these limits; returns how long to hold it back.
+    pub(crate) fn refusal_delay(&self, tenant: &str, caller: RateKey<'_>) -> Option<Duration> {
+        let key = self.hasher.hash_one((tenant, caller));
+        self.prompt_refusals.check(key).is_err().then_some(REFUSAL_DELAY)
     }
 
     fn check(&self, limiter: &Limiter, key: impl Hash, who: &str) -> Result<(), Error> {
@@ -509,6 +528,19 @@ mod tests {
         limiters.check_caller("t", Some(RateKey::of_address("192.0.2.1".parse().unwrap()))).unwrap();
         clock.advance(Duration::from_secs(30));
         limiters.is_refused("t", sender).unwrap();
+    }
+
+    #[test]
+    fn refusals_beyond_the_prompt_ones_are_held_back_also_after_a_reload() {
+        let clock = clock();
+        let limiters = RateLimiters::new(limits("1/h"), &clock);
+        let delay = |limiters: &RateLimiters| limiters.refusal_delay("t", RateKey::Principal("a"));
+        assert!((0..20).all(|_| delay(&limiters).is_none()));
+        assert_eq!(delay(&limiters), Some(REFUSAL_DELAY));
+        assert_eq!(limiters.refusal_delay("t", RateKey::Principal("b")), None);
+        assert_eq!(delay(&limiters.with_limits(limits("2/h"), &clock)), Some(REFUSAL_DELAY));
+        clock.advance(Duration::from_millis(50));
+        assert_eq!([delay(&limiters), delay(&limiters)], [None, Some(REFUSAL_DELAY)]);
     }
 
     #[test]

@@ -196,7 +196,12 @@ fn authenticate(
         Err(error) => Err(exchange.count_refusal(error)),
     };
     if let Err(error) = permitted {
-        return answered(refusal::respond(exchange, &Refusal::Caller(error)));
+        let delay = exchange.refusal_delay(&error);
+        let refused = refusal::respond(exchange, &Refusal::Caller(error));
+        return match delay {
+            None => answered(refused),
+            Some(delay) => Box::pin(tokio::time::sleep(delay).map(|()| refused)),
+        };
     }
     let span = exchange.span.clone();
     let response: BoxFuture<'static, Response> = match exchange.row.handler {

@@ -1,5 +1,7 @@
 //! Rate limits: which calls count, by whom, and how a refusal looks in every binding and dialect.
 
+use std::time::{Duration, Instant};
+
 use a2ad_inbound::{AgentSettings, Profile, RateLimits};
 use engine::{AuthMethod, AuthMethods, DEFAULT_TENANT, NewApiKey};
 use protocol::{ErrorKind, Operation, grpc::Service};
@@ -47,9 +49,23 @@ async fn a_caller_over_its_rate_is_refused_and_others_are_served() {
         let answer = server.exchange(&format!("GET {path} HTTP/1.1\r\ntest-caller: alice"), "").await;
         assert_eq!(answer.status, 200, "{path}");
     }
-    server.engine.clock().advance(std::time::Duration::from_secs(20));
+    server.engine.clock().advance(Duration::from_secs(20));
     assert_eq!(send(&server, SEND, "alice").await.status, 200);
     assert_eq!(send(&server, SEND, "alice").await.status, 429);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_on_calling_waits_for_its_refusals() {
+    let server = open(limits("1/h", "")).await;
+    assert_eq!(send(&server, SEND, "alice").await.status, 200);
+    for _ in 0..20 {
+        assert_eq!(send(&server, SEND, "alice").await.status, 429);
+    }
+    let started = Instant::now();
+    let refused = send(&server, SEND, "alice").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("3600")), "{refused:?}");
+    assert!(started.elapsed() >= Duration::from_millis(200), "{:?}", started.elapsed());
+    assert_eq!(send(&server, SEND, "bob").await.status, 200);
 }
 
 #[tokio::test]
@@ -230,6 +246,6 @@ async fn wrong_credentials_are_limited_by_address_and_valid_ones_are_not() {
         let head = "POST /a2a/echo HTTP/1.1\r\nx-api-key: a2ad_wrong";
         assert_eq!(server.exchange(head, &body).await.status, 401);
     }
-    server.engine.clock().advance(std::time::Duration::from_secs(1_200));
+    server.engine.clock().advance(Duration::from_secs(1_200));
     assert_eq!(with("192.0.2.1", "a2ad_wrong").await.status, 401);
 }
