@@ -3,13 +3,15 @@
 //! Cells are generated from the route table. In each, the owner of a task makes something with an id; another caller, or
 //! the owner at another agent or tenant, sends one request that names it and one that names something absent. Both
 //! responses must be the same but for the id, no response may have the text of somebody else, and the owner must still
-//! see what it saw before. For each kind of request the owner gets another response for its own id, or an effect, which
-//! shows that the id is looked up at all. Every row of the table and every operation must have cells: [`cells`] matches all handlers, and
-//! the counters of the server show which rows had requests.
+//! see what it saw before. No webhook may be notified of a task of somebody else. For each kind of request the owner gets
+//! another response for its own id, or an effect, which shows that the id is looked up at all. Every row of the table and
+//! every operation must have cells: [`cells`] matches all handlers, and the counters of the server show which rows had
+//! requests.
 
 mod cells;
 mod principals;
 mod probe;
+mod receiver;
 mod seen;
 mod world;
 
@@ -103,17 +105,16 @@ fn in_process<T>(folder: &Path, identified: Identified, body: impl AsyncFnOnce(&
 /// Checks all cells. `targets` has what the cells are about, if that was made earlier.
 async fn check(world: &World, cells: Vec<Cell>, targets: Option<Vec<Target>>) -> Results {
     let mut results = check_without_ids(world).await;
-    results.leaks.extend(check_lookups(world, &cells).await);
     let targets: Vec<Option<Target>> = match targets {
         Some(targets) => targets.into_iter().map(Some).collect(),
         None => cells.iter().map(|_| None).collect(),
     };
-    let checked = cells.into_iter().zip(targets).map(async |(cell, target)| {
+    let checked = cells.iter().zip(targets).map(async |(cell, target)| {
         let target = match target {
             Some(target) => target,
             None => world.make(&cell.owner, &cell.need()).await,
         };
-        let leak = check_cell(world, &cell, &target).await.err();
+        let leak = check_cell(world, cell, &target).await.err();
         (cell.kind, leak.map(|leak| format!("{}: {leak}", cell.label)))
     });
     let mut checked = stream::iter(checked).buffer_unordered(CONCURRENT);
@@ -122,6 +123,9 @@ async fn check(world: &World, cells: Vec<Cell>, targets: Option<Vec<Target>>) ->
         results.kinds.extend(kind.map(|kind| format!("{kind:?}")));
         results.leaks.extend(leak);
     }
+    results.leaks.extend(world.misdirected().await);
+    // The owners send the texts of askers: their notifications are not checked.
+    results.leaks.extend(check_lookups(world, &cells).await);
     results
 }
 
@@ -130,16 +134,16 @@ async fn check_lookups(world: &World, cells: &[Cell]) -> Vec<String> {
     let mut requests = BTreeSet::new();
     let looked_up = cells.iter().filter(|cell| cell.is_looked_up() && requests.insert(cell.request.clone()));
     let checked = looked_up.map(async |cell| {
-        let need = Need { state: State::InputRequired, ..cell.need() };
+        let need = Need { state: State::InputRequired, own_task: None, ..cell.need() };
         let target = world.make(&cell.owner, &need).await;
         let own = target.id(cell.field);
         let absent = seen::absent(&own);
         let probe = |id: &str| (cell.probe)(id, &target, world::serial());
-        let before = world.view(&cell.owner, cell.field, &target).await;
         let unknown = world.send(cell.owner.principal, probe(&absent)).await.masked(&absent);
+        let before = world.affected(&cell.owner, cell.field, &target).await;
         let differs = world.gets_other(cell.owner.principal, probe(&own), &own, &unknown).await;
         // Some requests have an effect and always the same response.
-        let is_looked_up = differs || world.view(&cell.owner, cell.field, &target).await != before;
+        let is_looked_up = differs || world.affected(&cell.owner, cell.field, &target).await != before;
         (!is_looked_up).then(|| format!("{}: the owner gets {unknown:?} for its own id too", cell.label))
     });
     stream::iter(checked).buffered(CONCURRENT).filter_map(async |leak| leak).collect().await

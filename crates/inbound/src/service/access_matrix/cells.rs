@@ -41,24 +41,25 @@ type MakeProbe = Arc<dyn Fn(&str, &Target, u32) -> Probe + Send + Sync>;
 
 impl Cell {
     pub(super) fn need(&self) -> Need {
-        Need { field: self.field, state: self.state }
+        let is_beside_own_task = matches!(self.field, Field::OwnTaskPushConfig | Field::PushPageToken);
+        // An owner that asks for its own does so at the default agent, for something of another agent.
+        let is_elsewhere = self.owner.principal == self.asker;
+        let agent = if is_elsewhere { AGENTS[0] } else { self.owner.agent };
+        let own_task = Owner { principal: self.asker, agent };
+        // No other tenant is served, so nobody has a task there.
+        let own_task = (is_beside_own_task && !self.is_other_tenant).then_some(own_task);
+        Need { field: self.field, state: self.state, own_task }
     }
 
     /// Whether the owner itself gets another response for its id than for an absent one. If not, nothing is looked up.
     pub(super) fn is_looked_up(&self) -> bool {
-        let is_supported = match self.kind {
-            // Refused for every task.
-            Some(
-                OperationKind::CreatePushConfig
-                | OperationKind::GetPushConfig
-                | OperationKind::ListPushConfigs
-                | OperationKind::DeletePushConfig,
-            ) => false,
-            Some(_) | None => true,
-        };
         let is_used = match self.field {
-            // Not looked up, unsupported, or without a valid signature or token.
-            Field::Reference | Field::PushConfig | Field::Signed | Field::ApiKey => false,
+            // Not looked up, or without a valid signature or token.
+            Field::Reference | Field::Signed | Field::ApiKey => false,
+            // A message begins a task, which has no webhooks.
+            Field::OwnTaskPushConfig => {
+                !matches!(self.kind, Some(OperationKind::SendMessage | OperationKind::SendStreamingMessage))
+            }
             Field::Task
             | Field::NamedTask
             | Field::Context
@@ -67,11 +68,15 @@ impl Cell {
             | Field::MessageId
             | Field::PageToken
             | Field::LastEvent
+            | Field::PushTask
+            | Field::NamedPushTask
+            | Field::PushConfig
+            | Field::PushPageToken
             | Field::Session => true,
         };
         // Its owner asks at another agent or tenant, where there is nothing.
         let is_elsewhere = self.owner.principal == self.asker;
-        is_supported && is_used && !is_elsewhere
+        is_used && !is_elsewhere
     }
 }
 
@@ -201,7 +206,7 @@ impl Cells {
             return self.add_strict_wire(name, wire);
         }
         for kind in operations().filter(|kind| wire.has(*kind)) {
-            for field in probe::fields(kind) {
+            for field in probe::fields(kind).iter().filter(|field| wire.has_field(**field)) {
                 let label = format!("{name} {kind:?} {field:?} {}", wire.dialect().label());
                 let make = |wire: Wire, field: Field| -> Arc<dyn Fn(Principal) -> MakeProbe> {
                     Arc::new(move |asker| operation_probe(wire.clone(), kind, field, asker))
@@ -351,14 +356,20 @@ impl Cells {
     /// The states of tasks that matter to a field.
     fn states(&mut self, field: Field) -> Vec<State> {
         match field {
-            Field::Task | Field::NamedTask | Field::LastEvent | Field::Context | Field::NamedContext => {
-                self.all_states().to_vec()
-            }
+            Field::Task
+            | Field::NamedTask
+            | Field::LastEvent
+            | Field::Context
+            | Field::NamedContext
+            | Field::PushTask
+            | Field::NamedPushTask => self.all_states().to_vec(),
             Field::Reference
             | Field::Key
             | Field::MessageId
             | Field::PageToken
             | Field::PushConfig
+            | Field::OwnTaskPushConfig
+            | Field::PushPageToken
             | Field::Session
             | Field::ApiKey
             | Field::Signed => vec![self.next_state()],

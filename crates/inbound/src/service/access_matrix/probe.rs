@@ -2,9 +2,9 @@
 
 use http::Method;
 use protocol::{
-    CancelTask, ConfigId, ContextId, Dialect, GetExtendedCard, GetTask, ListTasks, Message, Operation,
-    OperationKind, Part, PushConfig, PushConfigQuery, PushConfigRef, Role, SendMessage, SubscribeToTask,
-    TaskId, grpc::Service, json::write::Writer, rest,
+    CancelTask, ContextId, Dialect, GetExtendedCard, GetTask, ListTasks, Message, Operation, OperationKind,
+    Part, PushConfig, PushConfigQuery, PushConfigRef, Role, SendMessage, SubscribeToTask, TaskId,
+    grpc::Service, json::write::Writer, model::Secret, rest,
 };
 use testkit::http2::framed;
 
@@ -28,13 +28,36 @@ pub(super) enum Field {
     PageToken,
     /// A task id beside `Last-Event-ID`.
     LastEvent,
+    /// A task id that the server has made, beside the id of a webhook.
+    PushTask,
+    /// A task id that its owner has chosen, beside the id of a webhook.
+    NamedPushTask,
+    /// The id of a webhook, beside its task.
     PushConfig,
+    /// The id of a webhook, beside a task of the asker.
+    OwnTaskPushConfig,
+    /// The token of a page of webhooks, beside a task of the asker.
+    PushPageToken,
     /// A session of MCP.
     Session,
     /// A task id beside a signature.
     Signed,
     /// The id of an API key.
     ApiKey,
+}
+
+impl Field {
+    /// Whether the owner's task needs a webhook.
+    pub(super) fn is_of_webhook(self) -> bool {
+        matches!(
+            self,
+            Self::PushTask
+                | Self::NamedPushTask
+                | Self::PushConfig
+                | Self::OwnTaskPushConfig
+                | Self::PushPageToken
+        )
+    }
 }
 
 /// The ids that an operation may name.
@@ -48,15 +71,17 @@ pub(super) fn fields(kind: OperationKind) -> &'static [Field] {
             Field::Reference,
             Field::Key,
             Field::MessageId,
-            Field::PushConfig,
+            Field::PushTask,
+            Field::NamedPushTask,
+            Field::OwnTaskPushConfig,
         ],
         OperationKind::GetTask | OperationKind::CancelTask => &[Field::Task, Field::NamedTask],
         OperationKind::SubscribeToTask => &[Field::Task, Field::NamedTask, Field::LastEvent],
         OperationKind::ListTasks => &[Field::Context, Field::NamedContext, Field::PageToken],
         OperationKind::CreatePushConfig | OperationKind::GetPushConfig | OperationKind::DeletePushConfig => {
-            &[Field::Task, Field::NamedTask, Field::PushConfig]
+            &[Field::PushTask, Field::NamedPushTask, Field::PushConfig, Field::OwnTaskPushConfig]
         }
-        OperationKind::ListPushConfigs => &[Field::Task, Field::NamedTask],
+        OperationKind::ListPushConfigs => &[Field::PushTask, Field::NamedPushTask, Field::PushPageToken],
         OperationKind::GetExtendedCard => &[],
     }
 }
@@ -103,6 +128,17 @@ impl Wire {
             Self::JsonRpc { dialect, .. } => dialect.method(kind).is_some(),
             Self::Rest { dialect, .. } => *dialect == Dialect::V1 || Service::V03.method(kind).is_some(),
             Self::Grpc { service, .. } => service.method(kind).is_some(),
+        }
+    }
+
+    /// Whether the binding can name something in this field.
+    pub(super) fn has_field(&self, field: Field) -> bool {
+        match (field, self.dialect()) {
+            // There a webhook has the id of its task.
+            (Field::PushConfig | Field::OwnTaskPushConfig, Dialect::Draft) => false,
+            // There the list of webhooks has one page.
+            (Field::PushPageToken, Dialect::Draft | Dialect::V03) => false,
+            _ => true,
         }
     }
 
@@ -154,11 +190,15 @@ pub(super) fn operation(
 ) -> Operation {
     let is = |one: Field| field == one;
     // A field that names no task needs one beside it.
-    let task = TaskId::from(if is(Field::PushConfig) { target.task.as_str() } else { id });
-    let config = is(Field::PushConfig).then(|| ConfigId::from(id.to_owned()));
+    let task = TaskId::from(match field {
+        Field::PushConfig => target.task.as_str(),
+        Field::OwnTaskPushConfig | Field::PushPageToken => target.own_task.as_str(),
+        _ => id,
+    });
+    let config = if is(Field::PushConfig) || is(Field::OwnTaskPushConfig) { id } else { &target.config };
     match kind {
-        OperationKind::SendMessage => Operation::SendMessage(send(field, id, of)),
-        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(send(field, id, of)),
+        OperationKind::SendMessage => Operation::SendMessage(send(field, id, config, of)),
+        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(send(field, id, config, of)),
         OperationKind::GetTask => Operation::GetTask(GetTask::from(task)),
         OperationKind::CancelTask => Operation::CancelTask(CancelTask::from(task)),
         OperationKind::SubscribeToTask => Operation::SubscribeToTask(SubscribeToTask::from(task)),
@@ -169,14 +209,17 @@ pub(super) fn operation(
             page_size: is(Field::PageToken).then_some(1),
             ..ListTasks::default()
         }),
-        OperationKind::CreatePushConfig => Operation::CreatePushConfig(PushConfig {
-            id: config,
-            task_id: Some(task),
-            ..PushConfig::new("https://receiver.example/")
+        OperationKind::CreatePushConfig => {
+            let config = webhook("asker.example", config, of.text);
+            Operation::CreatePushConfig(PushConfig { task_id: Some(task), ..config })
+        }
+        OperationKind::GetPushConfig => Operation::GetPushConfig(PushConfigRef::from((task, config))),
+        OperationKind::DeletePushConfig => Operation::DeletePushConfig(PushConfigRef::from((task, config))),
+        OperationKind::ListPushConfigs => Operation::ListPushConfigs(PushConfigQuery {
+            page_token: is(Field::PushPageToken).then(|| id.to_owned()),
+            page_size: is(Field::PushPageToken).then_some(1),
+            ..PushConfigQuery::from(task)
         }),
-        OperationKind::GetPushConfig => Operation::GetPushConfig(config_ref(task, config)),
-        OperationKind::DeletePushConfig => Operation::DeletePushConfig(config_ref(task, config)),
-        OperationKind::ListPushConfigs => Operation::ListPushConfigs(PushConfigQuery::from(task)),
         OperationKind::GetExtendedCard => Operation::GetExtendedCard(GetExtendedCard::default()),
     }
 }
@@ -189,15 +232,16 @@ pub(super) struct Asker {
     pub(super) serial: u32,
 }
 
-fn config_ref(task_id: TaskId, id: Option<ConfigId>) -> PushConfigRef {
-    PushConfigRef {
-        task_id,
-        id: Some(id.unwrap_or_else(|| ConfigId::from("config".to_owned()))),
-        tenant: None,
+/// A webhook with a text that belongs to one caller.
+fn webhook(host: &str, id: &str, text: &str) -> PushConfig {
+    PushConfig {
+        id: Some(id.into()),
+        token: Some(Secret::new(format!("token-{text}"))),
+        ..PushConfig::new(format!("https://{host}/{text}"))
     }
 }
 
-fn send(field: Field, id: &str, of: &Asker) -> SendMessage {
+fn send(field: Field, id: &str, config: &str, of: &Asker) -> SendMessage {
     let message_id = if field == Field::MessageId { id } else { "m" };
     let mut message = Message::new(message_id, Role::User, vec![Part::text(of.text)]);
     let mut push = None;
@@ -205,16 +249,17 @@ fn send(field: Field, id: &str, of: &Asker) -> SendMessage {
         Field::Task | Field::NamedTask => message.task_id = Some(TaskId::from(id)),
         Field::Context | Field::NamedContext => message.context_id = Some(ContextId::from(id.to_owned())),
         Field::Reference => message.reference_task_ids = vec![TaskId::from(id)],
-        Field::PushConfig => {
-            push = Some(PushConfig {
-                id: Some(ConfigId::from(id.to_owned())),
-                ..PushConfig::new("https://receiver.example/")
-            });
+        Field::PushTask | Field::NamedPushTask => {
+            message.task_id = Some(TaskId::from(id));
+            push = Some(webhook("asker.example", config, of.text));
         }
+        Field::OwnTaskPushConfig => push = Some(webhook("asker.example", config, of.text)),
         Field::Key
         | Field::MessageId
         | Field::PageToken
         | Field::LastEvent
+        | Field::PushConfig
+        | Field::PushPageToken
         | Field::Session
         | Field::ApiKey
         | Field::Signed => {}
@@ -295,6 +340,23 @@ impl Probe {
     /// The owner's list, with a page of one task.
     pub(super) fn first_page(agent: &str) -> Self {
         Self::v1(agent, &Operation::ListTasks(ListTasks { page_size: Some(1), ..ListTasks::default() }))
+    }
+
+    /// The owner registers a webhook for its task.
+    pub(super) fn register(agent: &str, task: &str, config: &str, text: &str) -> Self {
+        let config = PushConfig { task_id: Some(task.into()), ..webhook("owner.example", config, text) };
+        Self::v1(agent, &Operation::CreatePushConfig(config))
+    }
+
+    /// The owner's view of a webhook.
+    pub(super) fn get_webhook(agent: &str, task: &str, config: &str) -> Self {
+        Self::v1(agent, &Operation::GetPushConfig(PushConfigRef::from((task, config))))
+    }
+
+    /// The owner's view of the webhooks of its task, with pages of this size.
+    pub(super) fn webhooks(agent: &str, task: &str, page_size: Option<u32>) -> Self {
+        let query = PushConfigQuery { page_size, ..PushConfigQuery::from(task) };
+        Self::v1(agent, &Operation::ListPushConfigs(query))
     }
 
     /// A message of MCP with this method and these parameters.

@@ -48,6 +48,12 @@ impl Seen {
         Self { headers, body: mask(&self.body), ..self }
     }
 
+    /// This response, followed by another one.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.headers.extend(other.headers);
+        Self { body: self.body + &other.body, ..self }
+    }
+
     /// The text of somebody other than this caller, if there is one; of anybody, without a caller.
     pub(super) fn foreign_marker(&self, own: Option<Principal>) -> Option<&'static str> {
         let others = Principal::ALL.into_iter().filter(|principal| Some(*principal) != own);

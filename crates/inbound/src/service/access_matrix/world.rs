@@ -14,7 +14,9 @@ use bytes::Bytes;
 use engine::{
     Agent, AgentInfo, AgentResult, AgentSettings, ApiKey, AuthMethod, AuthMethods, Call, CallResponse,
     Catalog, Clock, DEFAULT_TENANT, DynAgent, EndUser, Engine, Feed, Limits, NewApiKey, Outcome, Profile,
-    RegisteredAgent, Scope, ScopeParts, Turn,
+    RegisteredAgent, Scope, ScopeParts, Sealer, Turn,
+    push::{PushPolicy, PushSetup},
+    store::WebhookNo,
 };
 use http::{HeaderValue, Version, header};
 use http_body_util::BodyExt as _;
@@ -26,6 +28,7 @@ use protocol::{
 use super::{
     principals::{BEARER, Identified, Principal, SECRET, now, token},
     probe::{Field, Probe},
+    receiver::Receiver,
     seen::Seen,
 };
 use crate::{
@@ -78,12 +81,18 @@ pub(super) enum State {
 pub(super) struct Need {
     pub(super) field: Field,
     pub(super) state: State,
+    /// Who needs another task beside the id, and where. Without it the task of the owner itself is taken.
+    pub(super) own_task: Option<Owner>,
 }
 
 /// What an owner has made.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) task: String,
+    /// A task of the asker.
+    pub(super) own_task: String,
+    /// The id of a webhook of the task.
+    pub(super) config: String,
     context: String,
     key: String,
     message_id: String,
@@ -98,14 +107,18 @@ impl Target {
     /// The id that a field holds.
     pub(super) fn id(&self, field: Field) -> String {
         match field {
-            Field::Task | Field::NamedTask | Field::LastEvent | Field::Reference | Field::Signed => {
-                self.task.clone()
-            }
+            Field::Task
+            | Field::NamedTask
+            | Field::LastEvent
+            | Field::PushTask
+            | Field::NamedPushTask
+            | Field::Reference
+            | Field::Signed => self.task.clone(),
             Field::Context | Field::NamedContext => self.context.clone(),
             Field::Key => self.key.clone(),
             Field::MessageId => self.message_id.clone(),
-            Field::PageToken => self.page_token.clone().expect("it was made for this"),
-            Field::PushConfig => "config-of-the-owner".to_owned(),
+            Field::PageToken | Field::PushPageToken => self.page_token.clone().expect("it was made for this"),
+            Field::PushConfig | Field::OwnTaskPushConfig => self.config.clone(),
             Field::Session => self.session.clone().expect("it was made for this"),
             Field::ApiKey => self.api_key.clone(),
         }
@@ -115,6 +128,7 @@ impl Target {
 /// A server.
 pub(super) struct World {
     service: HttpService,
+    receiver: Receiver,
     identified: Identified,
     /// Bob's API keys, one for each agent.
     api_keys: Vec<(ApiKey, Secret)>,
@@ -129,6 +143,12 @@ impl World {
         let catalog = Catalog::new(AGENTS[0], AGENTS.map(|id| registered(id, identified)));
         let limits = Limits { concurrent: 100_000, ..Limits::default() };
         let engine = Engine::start(store, feed, catalog, clock, limits);
+        let receiver = Receiver::default();
+        engine.start_push(PushSetup {
+            sender: Arc::new(receiver.clone()),
+            sealer: Arc::new(Sealer::new([7; Sealer::KEY_LENGTH])),
+            policy: PushPolicy::default(),
+        });
         let mut api_keys = Vec::new();
         for agent in AGENTS {
             let new = NewApiKey { tenant: DEFAULT_TENANT, agent, owner: Some("bob"), prefix: "a2ad_" };
@@ -142,6 +162,7 @@ impl World {
         let service = HttpService::new(engine, options, Ready::default());
         Self {
             service: service.bound_to([127, 0, 0, 1].into(), Scheme::Http, RouteSet::All),
+            receiver,
             identified,
             api_keys,
         }
@@ -150,6 +171,21 @@ impl World {
     /// The rows of the route table that have had requests.
     pub(super) fn rows_with_requests(&self) -> Vec<usize> {
         (0..routes::ROWS).filter(|number| self.server().counters.of(*number) > 0).collect()
+    }
+
+    /// The notifications that have the text of another caller than the one that registered the webhook. Waits until all
+    /// have been sent.
+    pub(super) async fn misdirected(&self) -> Vec<String> {
+        let deliveries = self.server().engine.deliveries();
+        let sent = async {
+            while !deliveries.pending(WebhookNo(0), 1).await.unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, sent).await.expect("all notifications are accepted");
+        let (count, leaks) = self.receiver.received();
+        assert!(count > 0, "nobody was notified");
+        leaks
     }
 
     fn server(&self) -> &ServerState {
@@ -234,7 +270,7 @@ impl World {
     pub(super) async fn make(&self, owner: &Owner, need: &Need) -> Target {
         let serial = serial();
         let (key, message_id) = (format!("key-{serial:06}"), uuid::Uuid::new_v4().to_string());
-        let is_named = matches!(need.field, Field::NamedTask | Field::NamedContext);
+        let is_named = matches!(need.field, Field::NamedTask | Field::NamedContext | Field::NamedPushTask);
         let verb = match need.state {
             State::Working => "hold",
             State::InputRequired => "ask",
@@ -257,14 +293,34 @@ impl World {
         }
         let page_token = match need.field {
             Field::PageToken => Some(self.page_token(owner).await),
+            Field::PushPageToken => Some(self.webhook_page_token(owner, &task).await),
             _ => None,
         };
         let session = match need.field {
             Field::Session => Some(self.session(owner).await),
             _ => None,
         };
+        let config = format!("config-{serial:06}");
+        if need.field.is_of_webhook() {
+            self.register(owner, &task, &config).await;
+        }
+        let own_task = match &need.own_task {
+            Some(asker) => {
+                let text = format!("ask {}", asker.principal.marker());
+                let send = Probe::send(asker.agent, &text, "m", State::InputRequired);
+                self.send(asker.principal, send).await.member("id")
+            }
+            None => task.clone(),
+        };
         let api_key = self.api_key(owner.agent).0.id.clone();
-        Target { task, context, key, message_id, repeatable, page_token, session, api_key }
+        Target { task, own_task, config, context, key, message_id, repeatable, page_token, session, api_key }
+    }
+
+    /// Registers a webhook for a task of an owner.
+    async fn register(&self, owner: &Owner, task: &str, config: &str) {
+        let probe = Probe::register(owner.agent, task, config, owner.principal.marker());
+        let registered = self.send(owner.principal, probe).await;
+        assert!(registered.status == 200 && registered.member("id") == config, "{registered:?}");
     }
 
     /// A task that is not waited for may begin to work later.
@@ -282,6 +338,15 @@ impl World {
         self.send(owner.principal, Probe::send(owner.agent, owner.principal.marker(), "m", State::Completed))
             .await;
         self.send(owner.principal, Probe::first_page(owner.agent)).await.member("nextPageToken")
+    }
+
+    /// The token of the second page of a task's webhooks.
+    async fn webhook_page_token(&self, owner: &Owner, task: &str) -> String {
+        for config in ["first", "second"] {
+            self.register(owner, task, config).await;
+        }
+        let first = Probe::webhooks(owner.agent, task, Some(1));
+        self.send(owner.principal, first).await.member("nextPageToken")
     }
 
     /// A session of MCP.
@@ -306,8 +371,16 @@ impl World {
             | Field::Signed
             | Field::Context
             | Field::NamedContext
-            | Field::PageToken
-            | Field::PushConfig => self.send(owner.principal, Probe::get(owner.agent, &target.task)).await,
+            | Field::PageToken => self.send(owner.principal, Probe::get(owner.agent, &target.task)).await,
+            Field::PushTask
+            | Field::NamedPushTask
+            | Field::PushConfig
+            | Field::OwnTaskPushConfig
+            | Field::PushPageToken => {
+                let task = self.send(owner.principal, Probe::get(owner.agent, &target.task)).await;
+                let webhooks = Probe::webhooks(owner.agent, &target.task, None);
+                task.and(self.send(owner.principal, webhooks).await)
+            }
             Field::ApiKey => {
                 let keys = self.server().engine.api_keys().list().await.unwrap();
                 let shown = format!("{keys:?} of {}", owner.principal.marker());
@@ -329,6 +402,20 @@ impl World {
                 let body = if seen.body.contains(marker) { marker } else { "" };
                 Seen::new(seen.status, &http::HeaderMap::new(), &body.into(), None)
             }
+        }
+    }
+
+    /// What a request with the id of a field may have an effect on.
+    pub(super) async fn affected(&self, owner: &Owner, field: Field, target: &Target) -> Seen {
+        match field {
+            // Not the other webhooks of its task: a request that names no webhook adds one.
+            Field::PushConfig | Field::OwnTaskPushConfig => {
+                let get = Probe::get_webhook(owner.agent, &target.task, &target.config);
+                let seen = self.send(owner.principal, get).await;
+                // Its headers count notifications.
+                Seen::new(seen.status, &http::HeaderMap::new(), &seen.body.into(), None)
+            }
+            _ => self.view(owner, field, target).await,
         }
     }
 
@@ -408,6 +495,6 @@ fn registered(id: &str, identified: Identified) -> RegisteredAgent {
             (credentials.into_iter().fold(AuthMethods::ANONYMOUS, AuthMethods::with), EndUser::Required)
         }
     };
-    let settings = AgentSettings { profile, auth, end_user, ..AgentSettings::default() };
+    let settings = AgentSettings { profile, auth, end_user, push: true, ..AgentSettings::default() };
     RegisteredAgent::new(info, DynAgent::new(Repeats)).with_settings(settings)
 }
