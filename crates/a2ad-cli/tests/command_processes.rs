@@ -242,6 +242,23 @@ async fn nothing_survives_a_forced_shutdown() {
     setup.assert_ended(begun).await;
 }
 
+/// Whether a process may use huge pages; `None` where the kernel has none.
+fn may_use_huge_pages(status: &str) -> Option<bool> {
+    let (_, value) = status.lines().find_map(|line| line.split_once("THP_enabled:"))?;
+    Some(value.trim() == "1")
+}
+
+#[tokio::test]
+async fn a_command_may_use_huge_pages_although_the_server_does_not() {
+    let setup = Setup::start("print(open('/proc/self/status').read())\n", "", "").await;
+    let id = send(&setup.client, "x").await.id;
+    let of_command = may_use_huge_pages(&result(&ended(&setup.client, &id).await));
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let of_this_process = may_use_huge_pages(&status(std::process::id()));
+    assert_eq!(of_command, of_this_process);
+    assert_eq!(may_use_huge_pages(&status(setup.server.id().unwrap())), of_this_process.map(|_| false));
+}
+
 /// A killed supervisor cannot end those who have left the process group of the command.
 #[tokio::test]
 async fn killed_supervisor_fails_the_task_and_ends_the_process_group() {

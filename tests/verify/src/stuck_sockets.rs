@@ -37,9 +37,8 @@ pub(crate) const OPTIONS: &str = "[--sockets N] [--seed S] [--binary PATH] [--re
 const CLOSED_WITHIN: Duration = Duration::from_secs(15);
 /// The p99 latency of the other clients.
 const MAX_P99: Duration = Duration::from_millis(50);
-/// How much the resident memory of the server may grow; over HTTP/2 the library has buffers of 28 KiB for each connection.
+/// How much the resident memory of the server may grow.
 const MAX_GROWTH: u64 = 200 << 20;
-const MAX_GROWTH_HTTP2: u64 = 320 << 20;
 /// How long an idle connection waits: longer than a stuck one lasts.
 const IDLE: Duration = Duration::from_secs(12);
 /// How long to wait for a connection that is not closed.
@@ -111,7 +110,7 @@ async fn attack_with(
         }
     };
     let growth = peak.saturating_sub(before);
-    expect(growth <= round.max_growth, format!("the resident memory grew by {} MiB", growth >> 20));
+    expect(growth <= MAX_GROWTH, format!("the resident memory grew by {} MiB", growth >> 20));
     expect(busy.failed == 0, format!("{} healthy calls failed: {:?}", busy.failed, busy.failure));
     let limit = time_limits.limit(MAX_P99);
     expect(busy.p99 <= limit, format!("the p99 of healthy calls was {:?}", busy.p99));
@@ -184,7 +183,6 @@ enum Kind {
 struct Round {
     name: &'static str,
     kinds: &'static [Kind],
-    max_growth: u64,
 }
 
 const ROUNDS: &[Round] = &[
@@ -198,12 +196,10 @@ const ROUNDS: &[Round] = &[
             Kind::SilentTls,
             Kind::SlowHandshake,
         ],
-        max_growth: MAX_GROWTH,
     },
     Round {
         name: "http2",
         kinds: &[Kind::Http2Silent, Kind::Http2SlowHead, Kind::Http2SlowBody, Kind::Http2Idle],
-        max_growth: MAX_GROWTH_HTTP2,
     },
 ];
 

@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(2);
 
 /// What a client sends before its first frame.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const FRAME_HEADER: usize = 9;
+pub(super) const FRAME_HEADER: usize = 9;
 
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;

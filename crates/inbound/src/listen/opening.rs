@@ -16,7 +16,7 @@ use super::{
     Caps,
     channel::Transport,
     connection_io::{ConnectionIo, Progress},
-    frame_count::PREFACE,
+    frame_count::{FRAME_HEADER, PREFACE},
 };
 use crate::tls::{self, ServerTls};
 
@@ -113,7 +113,9 @@ pub(super) enum Version {
 
 impl Version {
     /// The version a connection begins with, and the bytes that were read to find out. The preface of HTTP/2 is read as a
-    /// whole, because nothing later has a timeout for the rest of it. Over TLS that is what the client has negotiated.
+    /// whole, because nothing later has a timeout for the rest of it, and with the beginning of the settings that follow it at
+    /// once, because a connection of HTTP/2 needs much more memory than one that is only open. Over TLS the version is what the
+    /// client has negotiated.
     async fn of(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(Self, Bytes)> {
         let mut buffer = [0; 1 << 10];
         let mut length = 0;
@@ -122,8 +124,10 @@ impl Version {
             length += read;
             let compared = length.min(PREFACE.len());
             let version = match buffer[..compared] == PREFACE[..compared] {
-                true if compared == PREFACE.len() => Self::Http2,
+                true if length >= PREFACE.len() + FRAME_HEADER => Self::Http2,
                 true if read > 0 => continue,
+                // What is missing will not come.
+                true if compared == PREFACE.len() => Self::Http2,
                 _ => Self::Http1,
             };
             return Ok((version, Bytes::copy_from_slice(&buffer[..length])));
