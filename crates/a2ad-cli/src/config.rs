@@ -51,7 +51,7 @@ use outbound::{
         mcp::McpConfig,
         openapi::{self, OpenApiConfig, OpenApiError},
     },
-    dial::Dialer,
+    dial::{DialPolicy, Dialer},
     schema::Schema,
     skill::Skill,
 };
@@ -100,7 +100,9 @@ pub(crate) struct Config {
     pub(crate) mcp: BTreeMap<String, McpConfig>,
     /// OpenAPI documents by name.
     pub(crate) openapi: BTreeMap<String, DocumentConfig>,
-    /// What every request of a backend is sent with.
+    /// Which addresses peers may choose.
+    pub(crate) dial_policy: DialPolicy,
+    /// What every request to another server is sent with. A reload keeps it, and changes its policy when it is applied.
     pub(crate) dialer: Dialer,
     /// The files of the skills folder, and one line for each problem of those that are not used.
     pub(crate) folder: Option<FolderReport>,
@@ -575,8 +577,11 @@ fn read_all(
         // These take effect at a start only, also where the agents depend on them.
         (server.mode, auth) = (in_use.server.mode, in_use.auth.clone());
     }
-    let dialer =
-        backends::dialer(&file.open("outbound"), &server.listen, in_use.map(|config| &config.dialer));
+    let dial_policy = backends::dial_policy(&file.open("outbound"));
+    let dialer = match in_use {
+        Some(in_use) => in_use.dialer.clone(),
+        None => Dialer::builder().policy(dial_policy.clone()).build(),
+    };
     let mut mcp = backends::mcp_servers(&file.open("mcp"), directory);
     let mut openapi = backends::documents(&file.open("openapi"), directory, &dialer);
     let skills =
@@ -624,6 +629,7 @@ fn read_all(
         agents,
         mcp,
         openapi,
+        dial_policy,
         dialer,
         folder,
         start_values: StartValues::default(),

@@ -1,6 +1,6 @@
 //! Follows changes while the server runs: a saved configuration file, SIGHUP, files of the skills folder, and the tools of MCP
 //! servers. Each becomes a new catalog, which the server swaps in; a run keeps the one it began with. The rate limits are
-//! swapped in with it.
+//! swapped in with it, and so are the addresses that peers may choose, in the dialler that everything shares.
 //!
 //! A configuration that is not valid, or that names a document which cannot be fetched, changes nothing: the one in use
 //! stays, and the log has the problems with file and line. Keys that take effect at a start only are reported when
@@ -13,6 +13,7 @@ use std::{convert::Infallible, sync::Arc};
 use a2ad::internal::{AuditLog, Reloaded};
 use engine::Clock;
 use inbound::{Audit as _, AuditEntry};
+use outbound::dial::DialPolicy;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -236,6 +237,7 @@ impl Reloader {
         }
         report_skipped(new.config.folder.as_ref(), self.loaded.config.folder.as_ref());
         warn_of_auth(&new.config, &self.loaded.config);
+        apply_dial_policy(&new.config, &self.loaded.config);
         self.loaded = new;
         self.watch.set_folder(self.loaded.config.folder.as_ref().map(|folder| folder.listing.clone()));
         self.publish().await;
@@ -272,6 +274,16 @@ fn warn_of_auth(new: &Config, before: &Config) {
     for warning in new.warnings().into_iter().filter(|warning| !known.contains(warning)) {
         tracing::warn!("{warning}");
     }
+}
+
+/// Changes which addresses peers may choose, for webhooks and everything else that has the dialler.
+fn apply_dial_policy(new: &Config, before: &Config) {
+    if new.dial_policy == before.dial_policy {
+        return;
+    }
+    let DialPolicy { allow, allow_http, own_addresses: _ } = new.dial_policy.clone();
+    tracing::info!(networks = ?allow, allow_http, "which addresses peers may choose has changed");
+    new.dialer.update_policy(|policy| (policy.allow, policy.allow_http) = (allow, allow_http));
 }
 
 pub(crate) fn warn_of_missing_tools(config: &Config, backends: &Backends) {

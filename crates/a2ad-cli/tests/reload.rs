@@ -13,13 +13,19 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{
     http1,
     json::{artifact_text, reason, state, status_text, task_id},
     process::{self, Server, Signal},
-    rpc::{Caller, message},
+    rpc::{Caller, Failure, message},
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -511,4 +517,109 @@ async fn saved_file_changes_the_rate_limits() {
         assert_eq!(call("192.0.2.1").await.0, 200);
     }
     assert!(!running.server.log().contains("next start"), "{}", running.server.log_tail());
+}
+
+/// A receiver of webhooks that keeps its connections open.
+struct Receiver {
+    url: String,
+    /// The bodies that have arrived.
+    bodies: mpsc::UnboundedReceiver<String>,
+    _serving: JoinSet<()>,
+}
+
+impl Receiver {
+    async fn start() -> Self {
+        let listener = TcpListener::bind(process::ANY_PORT).await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (sender, bodies) = mpsc::unbounded_channel();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(receive(stream, sender.clone()));
+            }
+        });
+        Self { url, bodies, _serving: serving }
+    }
+
+    /// Waits for a notification that contains this text.
+    async fn wait_for(&mut self, text: &str) {
+        let arrived = async { while !self.bodies.recv().await.unwrap().contains(text) {} };
+        tokio::time::timeout(TIMEOUT, arrived)
+            .await
+            .unwrap_or_else(|_| panic!("no notification with {text}"));
+    }
+}
+
+/// Accepts the notifications of one connection until it is closed.
+async fn receive(stream: TcpStream, bodies: mpsc::UnboundedSender<String>) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+                return;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await.unwrap();
+        let _ = bodies.send(String::from_utf8(body).unwrap());
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_changes_which_webhooks_may_be_called() {
+    const SKILL: &str = "[skills.approver]\nbuiltin = \"approver\"\n";
+    let allowed = format!("{SKILL}[outbound]\nallow = [\"127.0.0.0/8\"]\nallow_http = true\n");
+    let running = Running::start(SKILL).await;
+    let mut receiver = Receiver::start().await;
+    let ask = async |id: &str, url: &str| {
+        let mut params = message(id, "jump", false);
+        params["configuration"]["taskPushNotificationConfig"] = json!({"url": url});
+        Caller::new(running.server.address).call("main", "SendMessage", params).await
+    };
+    let refusal = async |url: &str| match ask("refused", url).await {
+        Err(Failure::Error { message, .. }) => message,
+        other => panic!("not refused: {:?}", other.err()),
+    };
+    assert!(refusal(&receiver.url).await.contains("its scheme must be https"));
+
+    let before = running.reloads();
+    running.replace("a2ad.toml", &allowed);
+    running.wait(|| running.reloads() > before).await;
+    let asked = ask("first", &receiver.url).await.unwrap()["task"].take();
+    receiver.wait_for("TASK_STATE_INPUT_REQUIRED").await;
+
+    // The connection to the receiver is still open.
+    running.replace("a2ad.toml", SKILL);
+    running.hang_up().await;
+    let mut params = message("answer", "approve", false);
+    params["message"]["taskId"] = asked["id"].clone();
+    Caller::new(running.server.address).call("main", "SendMessage", params).await.unwrap();
+    let given_up = async {
+        loop {
+            let mut command = process::command(PROGRAM);
+            let listed = command.current_dir(running.folder.path()).args(["deliveries", "ls", "--json"]);
+            let listed = String::from_utf8(listed.output().await.unwrap().stdout).unwrap();
+            if listed.contains("the URL of the webhook is not allowed: its scheme must be https") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, given_up).await.expect("timed out");
+    assert!(receiver.bodies.is_empty(), "{:?}", receiver.bodies.recv().await);
+    assert!(refusal(&receiver.url).await.contains("its scheme must be https"));
+    assert!(!running.server.log().contains("next start"), "{}", running.server.log_tail());
+
+    // A network without http.
+    running.replace("a2ad.toml", &allowed.replace("allow_http = true", ""));
+    running.hang_up().await;
+    assert!(refusal(&receiver.url).await.contains("its scheme must be https"));
+    ask("second", &receiver.url.replace("http:", "https:")).await.unwrap();
 }

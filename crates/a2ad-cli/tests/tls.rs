@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use testkit::{
     http1,
     process::{self, Server},
+    rpc::{Caller, Failure, message},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -322,6 +323,54 @@ async fn operators_have_an_address_of_their_own() {
         let listed = http1::request(server.address, "GET", "/a2a/a/tasks", &headers, &[]).await.unwrap();
         assert_eq!(listed.status, 200, "{}", listed.text());
         server.terminate(LIMIT).await.unwrap();
+    }
+}
+
+/// Registers a webhook with a message; returns why it is refused.
+async fn refused_webhook(server: &Server, url: &str) -> Option<String> {
+    let mut params = message(url, "hello", false);
+    params["configuration"]["taskPushNotificationConfig"]["url"] = url.into();
+    match Caller::new(server.address).call("main", "SendMessage", params).await {
+        Ok(_) => None,
+        Err(Failure::Error { message, .. }) => Some(message),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The ports are known only after the addresses are bound.
+#[tokio::test]
+async fn webhooks_to_addresses_of_the_server_are_refused() {
+    const ALLOWED: &str = "[agents.main]\nauth = [\"anonymous\"]\n[outbound]\nallow = [\"127.0.0.0/8\", \"::1/128\"]\nallow_http = true\n";
+    const OWN: &str = "its address is that of this server";
+    let folder = folder();
+    Authority::new(folder.path(), "ca").sign("server", |_| {});
+    let config = format!("{}admin_listen = \"127.0.0.1:0\"\n{ALLOWED}", two_addresses(""));
+    let server = start(folder.path(), &config).await;
+    let (secure, operators) = (addresses(&server, "other_urls")[0], addresses(&server, "operators")[0]);
+    for own in [server.address, secure, operators] {
+        for url in [format!("http://{own}/"), format!("https://[::ffff:7f00:1]:{}/hook", own.port())] {
+            let refused = refused_webhook(&server, &url).await;
+            assert!(refused.as_ref().is_some_and(|text| text.contains(OWN)), "{url}: {refused:?}");
+        }
+    }
+    let other = format!("http://127.0.0.2:{}/", server.address.port());
+    assert_eq!(refused_webhook(&server, &other).await, None);
+    // A reload leaves them as they are.
+    fs::write(folder.path().join("a2ad.toml"), config.replace(", \"::1/128\"", "")).unwrap();
+    server.wait_for_log("the configuration was reloaded").await.unwrap();
+    let own = format!("http://{}/", server.address);
+    assert!(refused_webhook(&server, &own).await.is_some_and(|text| text.contains(OWN)));
+    server.terminate(LIMIT).await.unwrap();
+
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let server = start(folder.path(), &format!("{ECHO}[server]\nlisten = \"{listen}\"\n{ALLOWED}")).await;
+        let port = server.address.port();
+        for host in ["127.0.0.1", "127.1.2.3", "[::1]"] {
+            let refused = refused_webhook(&server, &format!("http://{host}:{port}/")).await;
+            assert!(refused.as_ref().is_some_and(|text| text.contains(OWN)), "{listen} {host}: {refused:?}");
+        }
+        assert_eq!(refused_webhook(&server, "http://127.0.0.1:1/").await, None);
+        server.kill().await.unwrap();
     }
 }
 

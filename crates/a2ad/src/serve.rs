@@ -225,7 +225,7 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
     server_options.auth.admin_token = Some(admin_token.secret());
     let server = Server::start(opened, catalog, limits, server_options.clone());
     #[cfg(feature = "backends")]
-    server.start_push(push);
+    server.start_push(push, &listeners.addresses);
     let (addresses, config) = (&listeners.addresses, config.as_deref());
     let audit = ProcessAudit { audit: server_options.audit.clone(), clock: server.clock() };
     audit.record("server.start", None).await;

@@ -194,10 +194,10 @@ impl Server {
         }
     }
 
-    /// Lets clients register webhooks, and starts to deliver notifications.
+    /// Lets clients register webhooks, and starts to deliver notifications; not to these addresses, on which it listens.
     #[cfg(feature = "backends")]
-    pub(crate) fn start_push(&self, options: PushOptions) {
-        push::start(&self.engine, &self.keys, options);
+    pub(crate) fn start_push(&self, options: PushOptions, addresses: &[ListenAddress]) {
+        push::start(&self.engine, &self.keys, options, addresses);
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -503,7 +503,7 @@ impl Builder {
         let push = self.push.clone();
         let mut server = Server::start(opened, self.catalog(default_agent), limits, server_options.clone());
         #[cfg(feature = "backends")]
-        server.start_push(push);
+        server.start_push(push, addresses);
         // The directory is deleted when the last router or server is dropped.
         server.temp_dir = temp_dir.map(Arc::new);
         Ok((server, Started { server_options, store, admin_token }))
@@ -579,7 +579,7 @@ impl Builder {
         }
         server_options.public_url = self.public_url.clone();
         let audiences = listeners::audiences(self.public_url.as_deref(), addresses);
-        server_options.auth = self.auth.clone().into_options(audiences);
+        server_options.auth = self.auth.clone().into_options(audiences, addresses);
         server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
         server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;
         server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);

@@ -4,6 +4,9 @@
 //! each request: its host is resolved, every address is checked, and the request uses a connection to one of these
 //! addresses. Requests for peers and for the operator never share a connection. Redirects are not followed, proxies of
 //! the environment are not used, cookies are not kept, bodies are not decompressed.
+//!
+//! The policy can change while the process runs. An open connection to an address that is no longer allowed is not used
+//! again, because every request is checked before it gets a connection.
 
 pub mod address;
 mod connect;
@@ -14,7 +17,13 @@ mod resolve;
 mod stream;
 mod tls;
 
-use std::{error::Error, fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Request, Response, Uri, uri::PathAndQuery};
@@ -63,13 +72,14 @@ pub struct DialPolicy {
     pub own_addresses: Vec<SocketAddr>,
 }
 
-/// Sends requests. Cheap to clone; clones share their connections.
+/// Sends requests. Cheap to clone; clones share their connections and their policy.
 #[derive(Clone)]
 pub struct Dialer {
     operator: Pool,
     peers: Arc<PeerPools>,
     resolver: Arc<dyn Resolve>,
-    policy: Arc<DialPolicy>,
+    /// Replaced as a whole: a check or a request uses one version of it.
+    policy: Arc<RwLock<Arc<DialPolicy>>>,
 }
 
 type Pool = Client<Connector, Full<Bytes>>;
@@ -121,12 +131,23 @@ impl Dialer {
     ///
     /// Why the URL is not allowed.
     pub fn check_url(&self, text: &str) -> Result<Url, Forbidden> {
-        guard::check_url(text, &self.policy)
+        let policy = self.policy();
+        let url = guard::check_url(text, &policy)?;
+        let target = Target::of(&url)?;
+        if let Some(address) = target.literal() {
+            resolve::check_not_own(&target, address, &policy)?;
+        }
+        Ok(url)
     }
 
-    /// Which addresses a peer may choose.
-    pub fn policy(&self) -> &DialPolicy {
-        &self.policy
+    /// Changes which addresses a peer may choose, also for the clones: from the next check and the next request on.
+    pub fn update_policy(&self, change: impl FnOnce(&mut DialPolicy)) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut policy));
+    }
+
+    fn policy(&self) -> Arc<DialPolicy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sends a request with an absolute URL, and returns the head of the response and its body, unread. Redirects are
@@ -157,8 +178,9 @@ impl Dialer {
         match source {
             UrlSource::Operator => Ok(self.operator.clone()),
             UrlSource::Peer => {
-                let target = Target::from_peer(url, &self.policy).map_err(DialError::Forbidden)?;
-                let addresses = resolve::checked_addresses(&target, &*self.resolver, &self.policy).await?;
+                let policy = self.policy();
+                let target = Target::from_peer(url, &policy).map_err(DialError::Forbidden)?;
+                let addresses = resolve::checked_addresses(&target, &*self.resolver, &policy).await?;
                 Ok(self.peers.to(addresses))
             }
         }
@@ -231,7 +253,7 @@ impl Builder {
             operator: client(Connector { destination, tls: Arc::clone(&tls) }),
             peers: Arc::new(PeerPools::new(tls)),
             resolver,
-            policy: Arc::new(self.policy),
+            policy: Arc::new(RwLock::new(Arc::new(self.policy))),
         }
     }
 }

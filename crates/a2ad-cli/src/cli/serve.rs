@@ -45,7 +45,7 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let loaded = origin.load().inspect_err(|_| warn(&warnings))?;
     // Dropped last on every path: dropping it writes the queued lines.
     let _log = logging::start(&warnings, loaded.config.otlp.as_deref())?;
-    let networks = &loaded.config.dialer.policy().allow;
+    let networks = &loaded.config.dial_policy.allow;
     if !networks.is_empty() {
         tracing::info!(?networks, "peers may choose addresses in these networks");
     }

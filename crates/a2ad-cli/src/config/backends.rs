@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use a2ad::internal::ListenAddress;
 use engine::OnCrash;
 use http::HeaderName;
 use outbound::{
@@ -45,15 +44,14 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// Maximum size of a file with an OpenAPI document; that of its parser is the same.
 const MAX_DOCUMENT: u64 = 32 << 20;
 
-/// `[outbound]`: the dialler of all backends; the one in use if nothing has changed, because it has open connections.
-pub(super) fn dialer(section: &Section<'_>, listen: &[ListenAddress], in_use: Option<&Dialer>) -> Dialer {
-    let policy = DialPolicy {
+/// `[outbound]`
+pub(super) fn dial_policy(section: &Section<'_>) -> DialPolicy {
+    DialPolicy {
         allow: section.each("allow", values::network).unwrap_or_default(),
         allow_http: section.get("allow_http", Item::boolean).unwrap_or_default(),
-        own_addresses: listen.iter().map(|one| one.address).collect(),
-    };
-    let unchanged = in_use.filter(|dialer| *dialer.policy() == policy).cloned();
-    unchanged.unwrap_or_else(|| Dialer::builder().policy(policy).build())
+        // The server adds them when it has bound them.
+        own_addresses: Vec::new(),
+    }
 }
 
 /// `[mcp.ID]`

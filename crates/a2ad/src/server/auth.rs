@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use inbound::{ApiKeyOptions, AuthMethod, AuthOptions, Issuer, NamedSecret};
 #[cfg(feature = "backends")]
-use outbound::dial::Dialer;
+use outbound::dial::{DialPolicy, Dialer};
 use protocol::model::Secret;
 
 #[cfg(feature = "backends")]
 use crate::issuer_keys::IssuerKeyFetcher;
+use crate::listeners::ListenAddress;
 
 /// Which credentials a server verifies, for [`Builder::auth`](super::Builder::auth). Which of them an agent accepts is set
 /// with [`Card::auth`](super::Card::auth).
@@ -142,16 +143,25 @@ impl Auth {
         (!self.0.can_verify(method)).then_some(missing)
     }
 
-    /// The options of the server; these audiences are used unless some are set.
-    pub(super) fn into_options(self, audiences: Vec<String>) -> AuthOptions {
+    /// The options of a server that listens on these addresses; these audiences are used unless some are set.
+    #[cfg_attr(not(feature = "backends"), expect(unused_variables, reason = "no keys are fetched"))]
+    pub(super) fn into_options(self, audiences: Vec<String>, addresses: &[ListenAddress]) -> AuthOptions {
         let own = self.0.audiences;
         AuthOptions {
             audiences: if own.is_empty() { audiences } else { own },
             #[cfg(feature = "backends")]
-            fetch: Some(Arc::new(IssuerKeyFetcher::new(Dialer::new()))),
+            fetch: Some(Arc::new(key_fetcher(addresses))),
             ..self.0
         }
     }
+}
+
+/// Fetches the keys of issuers, and not from the server itself.
+#[cfg(feature = "backends")]
+fn key_fetcher(addresses: &[ListenAddress]) -> IssuerKeyFetcher {
+    let own_addresses = addresses.iter().map(|listener| listener.address).collect();
+    let policy = DialPolicy { own_addresses, ..DialPolicy::default() };
+    IssuerKeyFetcher::new(Dialer::builder().policy(policy).build())
 }
 
 /// Names and counts only.

@@ -71,13 +71,18 @@ fn check(target: &Target, found: &[IpAddr], policy: &DialPolicy) -> Result<(), F
     if found.len() > MAX_ADDRESSES {
         return Err(Forbidden::TooManyAddresses);
     }
-    let on_all = |own: &SocketAddr| own.ip().is_unspecified() && own.port() == target.port;
-    let listens_on_all = policy.own_addresses.iter().any(on_all);
     for address in found {
         target.check_address(*address, policy)?;
-        if listens_on_all && is_of_this_machine(canonical(*address)) {
-            return Err(Forbidden::OwnAddress);
-        }
+        check_not_own(target, *address, policy)?;
+    }
+    Ok(())
+}
+
+/// Refuses every address of this machine if the server listens on all of them with this port.
+pub(super) fn check_not_own(target: &Target, address: IpAddr, policy: &DialPolicy) -> Result<(), Forbidden> {
+    let on_all = |own: &SocketAddr| own.ip().is_unspecified() && own.port() == target.port;
+    if policy.own_addresses.iter().any(on_all) && is_of_this_machine(canonical(address)) {
+        return Err(Forbidden::OwnAddress);
     }
     Ok(())
 }
