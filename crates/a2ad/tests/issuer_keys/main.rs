@@ -38,17 +38,10 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::{listeners::Listeners, name_server::NameServer};
-
-/// Names with an answer that is not public.
-const FORBIDDEN_NAMES: &[&str] = &[
-    "private.example",
-    "metadata.example",
-    "mixed.example",
-    "mapped.example",
-    "chain.example",
-    "127.0.0.1.nip.example",
-];
+use self::{
+    listeners::Listeners,
+    name_server::{FORBIDDEN_NAMES, NameServer},
+};
 
 fn fetcher(allow: &[&str]) -> IssuerKeyFetcher {
     let allow = allow.iter().map(|net| net.parse().unwrap()).collect();

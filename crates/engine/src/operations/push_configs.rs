@@ -5,7 +5,7 @@
 
 use protocol::{
     ConfigId, ErrorKind, PushConfig, PushConfigPage, PushConfigQuery, PushConfigRef, Reply, TaskId,
-    error::excerpt,
+    error::{Violation, excerpt},
 };
 
 use super::get_task::load_row;
@@ -30,7 +30,8 @@ pub(super) async fn create(
     let task_id =
         config.task_id.clone().ok_or_else(|| Error::invalid("taskId", "required, expected a task"))?;
     let row = load_row(engine, &call, &task_id).await?;
-    let (webhook, note) = webhook_for(engine, &call, registered, row.no, &task_id, &config)?;
+    let registration = WebhookRequest { task: row.no, task_id: &task_id, config: &config, field: None };
+    let (webhook, note) = registration.webhook(engine, &call, registered)?;
     let id = webhook.id.clone();
     match engine.store.register_webhook(row.no, webhook, MAX_WEBHOOKS).await? {
         Registered::Stored => {}
@@ -41,27 +42,44 @@ pub(super) async fn create(
     Ok(CallResponse::Reply(reply).with_note(note))
 }
 
-/// The webhook that a request registers for a task, and the key that was made for it.
-pub(super) fn webhook_for(
-    engine: &EngineInner,
-    call: &Call,
-    registered: &RegisteredAgent,
-    task: TaskNo,
-    task_id: &TaskId,
-    config: &PushConfig,
-) -> Result<(NewWebhook, Option<ResponseNote>)> {
-    let push = supported(engine)?;
-    push.sender.check(config).map_err(protocol::Error::invalid_params)?;
-    let dialect = call.dialect();
-    let given = config.id.clone().or_else(|| dialect.default_webhook_id(task_id));
-    let id = given.unwrap_or_else(|| ConfigId::from(uuid::Uuid::new_v4().to_string()));
-    let form = NotificationForm { dialect, style: call.style };
-    let events = registered.settings().push_events;
-    let signs = config.token.as_ref().is_some_and(|token| push.sender.is_signing_key(token));
-    let made = if signs { None } else { Some(random_key()) };
-    let sealed = push.records.seal(task, config, made.as_ref());
-    let host = host_key(&call.scope, &config.url);
-    Ok((NewWebhook { id, form, events, host, sealed }, made.map(ResponseNote::WebhookSecret)))
+/// A webhook that a request registers for a task.
+pub(super) struct WebhookRequest<'a> {
+    pub(super) task: TaskNo,
+    pub(super) task_id: &'a TaskId,
+    pub(super) config: &'a PushConfig,
+    /// The field of the request that has the config; `None` if the request has only that.
+    pub(super) field: Option<&'static str>,
+}
+
+impl WebhookRequest<'_> {
+    /// The webhook, and the key that was made for it.
+    pub(super) fn webhook(
+        &self,
+        engine: &EngineInner,
+        call: &Call,
+        registered: &RegisteredAgent,
+    ) -> Result<(NewWebhook, Option<ResponseNote>)> {
+        let (push, config) = (supported(engine)?, self.config);
+        push.sender.check(config).map_err(|violation| self.invalid(violation))?;
+        let dialect = call.dialect();
+        let given = config.id.clone().or_else(|| dialect.default_webhook_id(self.task_id));
+        let id = given.unwrap_or_else(|| ConfigId::from(uuid::Uuid::new_v4().to_string()));
+        let form = NotificationForm { dialect, style: call.style };
+        let events = registered.settings().push_events;
+        let signs = config.token.as_ref().is_some_and(|token| push.sender.is_signing_key(token));
+        let made = if signs { None } else { Some(random_key()) };
+        let sealed = push.records.seal(self.task, config, made.as_ref());
+        let host = host_key(&call.scope, &config.url);
+        Ok((NewWebhook { id, form, events, host, sealed }, made.map(ResponseNote::WebhookSecret)))
+    }
+
+    fn invalid(&self, violation: Violation) -> protocol::Error {
+        let violation = match self.field {
+            Some(field) => Violation::new(format_args!("{field}.{}", violation.field), violation.problem),
+            None => violation,
+        };
+        protocol::Error::invalid_params(violation)
+    }
 }
 
 /// Reads one webhook without its secrets.
@@ -154,7 +172,8 @@ fn bad_token() -> Error {
     Error::invalid("pageToken", "expected a nextPageToken of the same caller and task")
 }
 
-/// How deliveries to a webhook are going: a word, then facts.
+/// How deliveries to a webhook are going: a word, then facts. The error of a notification that was given up stays until one
+/// is delivered.
 fn health(webhook: &Webhook) -> String {
     let delivered = webhook.delivered;
     if webhook.disabled {
@@ -165,6 +184,7 @@ fn health(webhook: &Webhook) -> String {
             format!("failing; delivered={delivered}; attempts={attempts}; next={next}")
         }
         (Some(_), _) => format!("pending; delivered={delivered}"),
+        (None, _) if webhook.error.is_some() => format!("failed; delivered={delivered}"),
         (None, _) => format!("ok; delivered={delivered}"),
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use protocol::{Dialect, ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState};
 
 use self::turn::{StartResult, queue_full};
-use super::{get_task, push_configs};
+use super::{get_task, push_configs::WebhookRequest};
 use crate::{
     catalog::RegisteredAgent,
     engine::{Call, EngineInner, ResponseNote},
@@ -255,8 +255,9 @@ impl SendContext<'_> {
     /// The webhook that the request registers for a task, and the key that was made for it.
     fn webhook(&self, no: TaskNo, id: &TaskId) -> Result<(Option<Box<NewWebhook>>, Option<ResponseNote>)> {
         let Some(config) = self.push else { return Ok((None, None)) };
-        let (webhook, note) =
-            push_configs::webhook_for(self.engine, self.call, self.registered, no, id, config)?;
+        let field = Some(self.call.dialect().inline_webhook_field());
+        let request = WebhookRequest { task: no, task_id: id, config, field };
+        let (webhook, note) = request.webhook(self.engine, self.call, self.registered)?;
         Ok((Some(Box::new(webhook)), note))
     }
 

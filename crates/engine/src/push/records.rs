@@ -85,9 +85,10 @@ fn associated_data(task: TaskNo) -> [u8; 16] {
     data
 }
 
-/// What distinguishes receivers: the tenant, and host and port of the URL in lower case.
+/// What distinguishes receivers: the tenant, and host and port of the URL in lower case. The host begins where parsers of
+/// URLs find it, which ignore how many slashes precede it: the failures of one host must not be counted for another.
 pub(crate) fn host_key(scope: &Scope, url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
     format!("{}/{host}", scope.tenant())
@@ -124,6 +125,21 @@ mod tests {
         let masked = masked(opened.config);
         assert_eq!(masked.token.unwrap().expose(), "***");
         assert_eq!(masked.authentication.unwrap().credentials.unwrap().expose(), "***");
+    }
+
+    #[test]
+    fn host_is_found_whatever_precedes_and_follows_it() {
+        let scope = Scope::anonymous("default", "echo");
+        for url in [
+            "https://a.example/",
+            "HTTPS://A.EXAMPLE?b",
+            "https:a.example/?://b.example/",
+            "https:/a.example/://b.example/",
+            "https:///a.example#://b.example/",
+            "https:\\\\a.example\\b",
+        ] {
+            assert_eq!(host_key(&scope, url), "default/a.example", "{url}");
+        }
     }
 
     #[test]

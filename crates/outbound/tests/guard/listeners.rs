@@ -18,6 +18,8 @@ use tokio::{
 const PORTS: [u16; 6] = [80, 443, 8443, 22, 6379, 9000];
 /// Marks the end of what was accepted before; no test connects to it otherwise.
 const SENTINEL: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 127, 127, 127));
+/// The header of redirects, to an address that is not public.
+const REDIRECT: &str = "location: http://169.254.169.254/latest\r\n";
 /// Longer than every timeout of the dialler.
 const HANG: Duration = Duration::from_secs(30);
 
@@ -81,9 +83,8 @@ async fn accept(listener: TcpListener, seen: watch::Sender<Seen>) {
 pub(crate) async fn respond(mut stream: impl AsyncRead + AsyncWrite + Unpin, seen: watch::Sender<Seen>) {
     let mut received = Vec::new();
     while stream.read_buf(&mut received).await.is_ok_and(|count| count > 0) {
-        while let Some(end) = received.windows(4).position(|window| window == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).into_owned();
-            received.drain(..end + 4);
+        while let Some((head, length)) = first_request(&received) {
+            received.drain(..length);
             let response = response(&head);
             let is_endless = head.starts_with("GET /endless ");
             seen.send_modify(|seen| seen.requests.push(head));
@@ -98,10 +99,24 @@ pub(crate) async fn respond(mut stream: impl AsyncRead + AsyncWrite + Unpin, see
     }
 }
 
+/// The head of the first request, and its length with head and body, once all of it has arrived.
+fn first_request(received: &[u8]) -> Option<(String, usize)> {
+    let end = received.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&received[..end]).to_string();
+    let body = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok();
+    let length = end + 4 + head.lines().find_map(body).unwrap_or_default();
+    (received.len() >= length).then_some((head, length))
+}
+
 fn response(head: &str) -> String {
     let path = head.split(' ').nth(1).unwrap_or_default();
     let (status, header, length) = match path {
-        "/redirect" => ("302 Found", "location: http://169.254.169.254/latest\r\n", 2),
+        "/redirect" => ("302 Found", REDIRECT, 2),
+        "/redirect/301" => ("301 Moved Permanently", REDIRECT, 2),
+        "/redirect/303" => ("303 See Other", REDIRECT, 2),
+        "/redirect/307" => ("307 Temporary Redirect", REDIRECT, 2),
+        "/redirect/308" => ("308 Permanent Redirect", REDIRECT, 2),
+        "/unavailable" => ("503 Service Unavailable", "", 2),
         // More than is sent.
         "/incomplete" => ("200 OK", "", 3),
         "/endless" => return "HTTP/1.1 200 OK\r\n\r\n".to_owned(),

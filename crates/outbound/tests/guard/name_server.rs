@@ -62,11 +62,36 @@ const ZONE: &[(&str, &[Record])] = &[
     ("metadata.google.internal", &[V4("169.254.169.254")]),
     ("a.localhost", &[V4("127.0.0.1")]),
     ("flip.example", &[Alternating(["93.184.215.14", "169.254.169.254"])]),
+    ("rebinding.example", &[Alternating(["93.184.215.14", "169.254.169.254"])]),
     ("moving.example", &[Alternating(["93.184.215.14", "93.184.215.15"])]),
     ("allowed.example", &[V4("10.1.2.3")]),
     ("half-allowed.example", &[V4("10.1.2.3"), V4("10.2.0.1")]),
     ("silent.example", &[Silent]),
 ];
+
+/// Names with an answer that is not public, or with too many.
+pub(crate) const FORBIDDEN_NAMES: &[&str] = &[
+    "private.example",
+    "metadata.example",
+    "zero.example",
+    "127.0.0.1.nip.example",
+    "mixed.example",
+    "mixed6.example",
+    "loopback6.example",
+    "mapped.example",
+    "compatible.example",
+    "nat64.example",
+    "6to4.example",
+    "teredo.example",
+    "seventeen.example",
+    "hidden.example",
+    "chain.example",
+    "local-chain.example",
+];
+
+/// Names with public addresses only.
+pub(crate) const ALLOWED_NAMES: &[&str] =
+    &["both.example", "public-nat64.example", "sixteen.example", "public-chain.example", "other.example"];
 
 /// Answers until it is dropped.
 pub(crate) struct NameServer {

@@ -7,7 +7,7 @@ use tokio::time::Duration;
 
 use super::{
     listeners::{Listeners, get, kind},
-    name_server::NameServer,
+    name_server::{ALLOWED_NAMES, FORBIDDEN_NAMES, NameServer},
     namespace,
 };
 
@@ -20,7 +20,7 @@ fn one_forbidden_answer_is_enough() {
         let _names = NameServer::start().await;
         let listeners = Listeners::start().await;
         let dialer = dialer(&[]);
-        for name in FORBIDDEN {
+        for name in FORBIDDEN_NAMES {
             for url in [format!("http://{name}/"), format!("https://{name}:8443/")] {
                 dialer.check_url(&url).unwrap();
                 assert_eq!(kind(&get(&dialer, &url, Peer).await.unwrap_err()), "forbidden", "{url}");
@@ -32,36 +32,14 @@ fn one_forbidden_answer_is_enough() {
         }
         assert_eq!(listeners.addresses().await, [] as [IpAddr; 0]);
 
-        for name in ALLOWED {
+        for name in ALLOWED_NAMES {
             let url = format!("http://{name}/");
             get(&dialer, &url, Peer).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
         }
         let reached = listeners.addresses().await;
-        assert!(reached.len() == ALLOWED.len() && reached.into_iter().all(is_public));
+        assert!(reached.len() == ALLOWED_NAMES.len() && reached.into_iter().all(is_public));
     });
 }
-
-const FORBIDDEN: &[&str] = &[
-    "private.example",
-    "metadata.example",
-    "zero.example",
-    "127.0.0.1.nip.example",
-    "mixed.example",
-    "mixed6.example",
-    "loopback6.example",
-    "mapped.example",
-    "compatible.example",
-    "nat64.example",
-    "6to4.example",
-    "teredo.example",
-    "seventeen.example",
-    "hidden.example",
-    "chain.example",
-    "local-chain.example",
-];
-
-const ALLOWED: &[&str] =
-    &["both.example", "public-nat64.example", "sixteen.example", "public-chain.example", "other.example"];
 
 #[test]
 fn name_that_flips_is_checked_for_each_request() {

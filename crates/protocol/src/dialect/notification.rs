@@ -43,6 +43,16 @@ impl Dialect {
         }
     }
 
+    /// The field of a send that has the webhook for its task, as a path in the parameters.
+    pub fn inline_webhook_field(self) -> &'static str {
+        match self {
+            Self::Draft => "pushNotification",
+            Self::V03 => "configuration.pushNotificationConfig",
+            Self::V03Proto => "configuration.pushNotification",
+            Self::V1 => "configuration.taskPushNotificationConfig",
+        }
+    }
+
     /// The media type of notifications.
     pub fn notification_media_type(self) -> &'static str {
         match self {
