@@ -14,6 +14,7 @@ use uuid::fmt::Hyphenated;
 
 use crate::client::Response;
 use crate::grpc;
+use crate::receiver;
 use crate::request::{AgentEndpoint, excerpt, string_after, task_id};
 
 const TEXT_BYTES: usize = 200;
@@ -35,6 +36,8 @@ pub enum Mode {
     Send,
     /// The same to an agent with several skills, with the id of the skill that echoes.
     SendSkill,
+    /// The same as `Send` with a webhook, chosen at random among the known ones.
+    SendPush,
     /// The same as `Send` over HTTP+JSON.
     SendRest,
     /// The same as `Send` over gRPC.
@@ -60,6 +63,7 @@ impl FromStr for Mode {
         match name {
             "send" => Ok(Self::Send),
             "send-skill" => Ok(Self::SendSkill),
+            "send-push" => Ok(Self::SendPush),
             "send-rest" => Ok(Self::SendRest),
             "send-grpc" => Ok(Self::SendGrpc),
             "send-grpc-multiplexed" => Ok(Self::SendGrpcMultiplexed),
@@ -69,7 +73,7 @@ impl FromStr for Mode {
             "walk" => Ok(Self::Walk),
             "list-since" => Ok(Self::ListSince),
             _ => bail!(
-                "unknown mode `{name}`; expected send, send-skill, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk or list-since"
+                "unknown mode `{name}`; expected send, send-skill, send-push, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk or list-since"
             ),
         }
     }
@@ -84,7 +88,7 @@ pub struct Calls {
     /// Offset of the message id in `request`.
     id_at: usize,
     rng: fastrand::Rng,
-    /// The known tasks, or times, and the index of the one last requested.
+    /// The known tasks, times or webhooks, and the index of the one last requested.
     known: Arc<[String]>,
     requested: usize,
     /// The token of the next page; empty for the first.
@@ -96,18 +100,18 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls to an endpoint. `known` are the tasks, or times, to request; every `keep_every`-th id of a created task
-    /// is kept.
+    /// Calls to an endpoint. `known` are the tasks or times to request, or the URLs of webhooks; every `keep_every`-th
+    /// id of a created task is kept.
     pub fn new(
         mode: Mode,
         endpoint: AgentEndpoint,
         known: Arc<[String]>,
         keep_every: Option<usize>,
     ) -> Result<Self> {
-        let needs_known = matches!(mode, Mode::Get | Mode::ListSince);
+        let needs_known = matches!(mode, Mode::Get | Mode::ListSince | Mode::SendPush);
         ensure!(
             !needs_known || !known.is_empty(),
-            "no known task or time to request; check the file given with --ids"
+            "no known task, time or webhook; check the file given with --ids, or --webhooks"
         );
         let id = Uuid::nil().hyphenated();
         let text = TEXT.as_str();
@@ -122,7 +126,7 @@ impl Calls {
                 grpc::send_message(&endpoint.path, &id.to_string(), text)
             }
             Mode::Stream => endpoint.request("", "SendStreamingMessage", &message),
-            Mode::Get | Mode::List | Mode::Walk | Mode::ListSince => Vec::new(),
+            Mode::SendPush | Mode::Get | Mode::List | Mode::Walk | Mode::ListSince => Vec::new(),
         };
         let id_at = memmem::find(&request, id.to_string().as_bytes()).unwrap_or_default();
         Ok(Self {
@@ -152,6 +156,15 @@ impl Calls {
                 let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_ne_bytes()).into_uuid();
                 id.hyphenated().encode_lower(&mut self.request[self.id_at..][..Hyphenated::LENGTH]);
             }
+            Mode::SendPush => {
+                let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_ne_bytes()).into_uuid();
+                let (text, token) = (TEXT.as_str(), receiver::TOKEN);
+                let url = &self.known[self.rng.usize(..self.known.len())];
+                let params = format!(
+                    r#"{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}},"configuration":{{"taskPushNotificationConfig":{{"url":"{url}","token":"{token}"}}}}}}"#
+                );
+                self.endpoint.write_request(&mut self.request, "", "SendMessage", &params);
+            }
             Mode::Get => {
                 self.requested = self.rng.usize(..self.known.len());
                 let params = format!(r#"{{"id":"{}"}}"#, self.known[self.requested]);
@@ -178,7 +191,7 @@ impl Calls {
         let body = response.body;
         ensure!(response.status == 200, "status {}: {}", response.status, excerpt(body));
         match self.mode {
-            Mode::Send | Mode::SendSkill | Mode::SendRest => {
+            Mode::Send | Mode::SendSkill | Mode::SendPush | Mode::SendRest => {
                 check_completed(body, body)?;
                 check_echo(body)?;
                 self.keep(body)
@@ -305,11 +318,22 @@ mod tests {
     }
 
     #[test]
+    fn webhook_is_registered_with_the_same_message() {
+        let mut calls = [calls(Mode::Send), calls(Mode::SendPush)];
+        let [mut plain, mut push] = [0, 1].map(|at| body(calls[at].next_request())["params"].take());
+        let config = push["configuration"]["taskPushNotificationConfig"].take();
+        assert_eq!(config, serde_json::json!({"url": "task_a", "token": receiver::TOKEN}));
+        let [one, other] = [&mut plain, &mut push].map(|params| params["message"]["messageId"].take());
+        assert_eq!(plain["message"], push["message"]);
+        assert_ne!(one, other);
+    }
+
+    #[test]
     fn only_a_completed_task_with_the_text_is_accepted() {
         let task = |state: &str, text: &str| {
             format!(r#"{{"state":"TASK_STATE_{state}","artifacts":[{{"parts":[{{"text":"{text}"}}]}}]}}"#)
         };
-        for mode in [Mode::Send, Mode::SendSkill, Mode::SendRest] {
+        for mode in [Mode::Send, Mode::SendSkill, Mode::SendPush, Mode::SendRest] {
             assert!(accepts(mode, 200, &task("COMPLETED", &TEXT)));
             assert!(!accepts(mode, 200, &task("COMPLETED", "lorem")));
             assert!(!accepts(mode, 200, &task("WORKING", &TEXT)));

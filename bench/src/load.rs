@@ -37,7 +37,7 @@ pub struct Load {
     pub threads: usize,
     /// When to stop.
     pub until: Until,
-    /// The tasks, or times, to request.
+    /// The tasks or times to request, or the URLs of webhooks.
     pub known: Arc<[String]>,
     /// A connection keeps every how many of the ids of the tasks it creates; `None` keeps none.
     pub keep_every: Option<usize>,

@@ -1,13 +1,14 @@
 //! `cargo xtask bench [--rounds N] [--seconds S] [--tasks N] [--only SECTION] [--quick]`: measures `a2ad` against
-//! other servers, and against itself over other bindings and with fuller stores.
+//! other servers, and against itself over other bindings, with fuller stores and with webhooks.
 //!
 //! One run consists of interleaved rounds: in each round every contender is started fresh on a loopback port,
 //! warmed up, measured in every cell by the same load and stopped; then `a2ad` alone is measured over each binding,
-//! and with stores of several sizes. Only ratios taken within a round can be compared, with their spread over the
-//! rounds; absolute rates depend on the machine. The contenders and the load generator are the workspace `bench/`.
-//! Nothing is skipped: a contender that cannot be built or started is an error. A quick run (`--quick`) shows that
-//! everything works, a run of one section (`--only beside`, `bindings`, `full-store`, `streams`, `keys`, `backends`, `credentials`)
-//! measures one thing; both only print. A full run is written to `BENCHMARKS.md`.
+//! with stores of several sizes, and with webhooks. Only ratios taken within a round can be compared, with their
+//! spread over the rounds; absolute rates depend on the machine. The contenders, the load generator and the receiver
+//! of push notifications are the workspace `bench/`. Nothing is skipped: a contender that cannot be built or started
+//! is an error. A quick run (`--quick`) shows that everything works, a run of one section (`--only beside`,
+//! `bindings`, `full-store`, `streams`, `push`, `keys`, `backends`, `credentials`) measures one thing; both only
+//! print. A full run is written to `BENCHMARKS.md`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
@@ -21,6 +22,7 @@ mod figures;
 mod full_store;
 mod keys;
 mod plan;
+mod push;
 mod server;
 mod streams;
 
@@ -36,6 +38,7 @@ use self::contender::Contender;
 use self::dirs::BenchDirs;
 use self::full_store::FullStore;
 use self::plan::{Plan, Section};
+use self::push::Push;
 use self::streams::{Fanout, Idle};
 
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
@@ -62,6 +65,7 @@ struct Results {
     bindings: Option<Bindings>,
     full_store: Option<FullStore>,
     streams: Option<(Idle, Fanout)>,
+    push: Option<Push>,
     /// The table printed by the comparison of key indexes.
     keys: Option<String>,
     /// The table printed by the comparison of tools.
@@ -86,6 +90,9 @@ impl Results {
             let idle = Idle::measure(plan, dirs).await?;
             results.streams = Some((idle, Fanout::measure(plan, dirs).await?));
         }
+        if plan.includes(Section::Push) {
+            results.push = Some(Push::measure(plan, dirs).await?);
+        }
         if plan.includes(Section::Keys) {
             results.keys = Some(keys::measure(plan, dirs).await?);
         }
@@ -102,6 +109,7 @@ impl Results {
         self.beside.as_ref().map_or(0, Beside::failed_calls)
             + self.bindings.as_ref().map_or(0, Bindings::failed_calls)
             + self.full_store.as_ref().map_or(0, FullStore::failed_calls)
+            + self.push.as_ref().map_or(0, Push::failed_calls)
     }
 
     /// The complete text of `BENCHMARKS.md`.
@@ -134,6 +142,9 @@ impl Results {
         if let Some((idle, fanout)) = &self.streams {
             idle.describe(&mut text)?;
             fanout.describe(&mut text)?;
+        }
+        if let Some(push) = &self.push {
+            push.describe(&mut text)?;
         }
         if let Some(keys) = &self.keys {
             keys::describe(&mut text, keys)?;

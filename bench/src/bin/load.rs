@@ -1,8 +1,9 @@
 //! `load MODE --address ADDR --path PATH …`: calls one server and prints the results as lines of JSON.
 //!
-//! - `send|send-rest|send-grpc|stream|get|list|walk|list-since --connections N (--seconds S | --calls N) [--ids FILE]
-//!   [--threads N]`: one call after the other on each connection; `send-grpc-multiplexed` keeps eight in progress on each. `send` writes ids of the tasks it created to the
-//!   file, `get` and `list-since` read them from it. Over gRPC PATH is the tenant.
+//! - `send|send-push|send-rest|send-grpc|stream|get|list|walk|list-since --connections N (--seconds S | --calls N)
+//!   [--ids FILE] [--threads N]`: one call after the other on each connection; `send-grpc-multiplexed` keeps eight in
+//!   progress on each. `send` writes ids of the tasks it created to the file, `get` and `list-since` read them from it.
+//!   `send-push` needs `--webhooks URL,URL,…`, of which each call registers one. Over gRPC PATH is the tenant.
 //! - `idle --streams N --seconds S`: holds subscriptions to a task without events.
 //! - `fanout --subscribers N --events N [--threads N]`: one task of the slow writer with many subscribers.
 
@@ -28,7 +29,7 @@ const TIMES: usize = 500;
 fn main() -> Result<()> {
     let mut args = Args::from_env()?;
     let subcommand = args.subcommand().context(
-        "no mode given; expected send, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk, list-since, idle or fanout",
+        "no mode given; expected send, send-push, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk, list-since, idle or fanout",
     )?;
     let endpoint = AgentEndpoint { address: args.required("--address")?, path: args.required("--path")? };
     match subcommand.as_str() {
@@ -55,7 +56,11 @@ fn calls(mut args: Args, endpoint: AgentEndpoint, mode: Mode) -> Result<()> {
         }
         _ => Vec::new(),
     };
-    let known = if mode == Mode::ListSince { times(&endpoint, &known)? } else { known };
+    let known = match mode {
+        Mode::ListSince => times(&endpoint, &known)?,
+        Mode::SendPush => args.required::<String>("--webhooks")?.split(',').map(str::to_owned).collect(),
+        _ => known,
+    };
     let wanted = ids.filter(|_| mode == Mode::Send);
     let keep_every = match until {
         Until::Calls(calls) => usize::try_from((calls / IDS).max(1))?,

@@ -11,6 +11,7 @@ pub(super) enum Section {
     Bindings,
     FullStore,
     Streams,
+    Push,
     Keys,
     Backends,
     Credentials,
@@ -96,11 +97,12 @@ impl FromStr for Section {
             "bindings" => Ok(Self::Bindings),
             "full-store" => Ok(Self::FullStore),
             "streams" => Ok(Self::Streams),
+            "push" => Ok(Self::Push),
             "keys" => Ok(Self::Keys),
             "backends" => Ok(Self::Backends),
             "credentials" => Ok(Self::Credentials),
             _ => bail!(
-                "--only takes beside, bindings, full-store, streams, keys, backends or credentials, not {name}"
+                "--only takes beside, bindings, full-store, streams, push, keys, backends or credentials, not {name}"
             ),
         }
     }

@@ -54,11 +54,23 @@ impl Server {
         folder: &Path,
         open_files: Option<u64>,
     ) -> Result<Self> {
+        Self::start_with(dirs, contender, folder, open_files, &[]).await
+    }
+
+    /// The same with environment variables, which are settings of `a2ad`.
+    pub(super) async fn start_with(
+        dirs: &BenchDirs,
+        contender: Contender,
+        folder: &Path,
+        open_files: Option<u64>,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         let address = free_address()?;
         let log = folder.join("log");
         let mut command = contender.command(dirs, address, folder, open_files);
         command
             .env_clear()
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(&log)?)
@@ -112,7 +124,25 @@ impl Server {
         limit: Limit,
         ids: Option<&Path>,
     ) -> Result<Sample> {
-        let output = self.calls(dirs, cell, limit, ids).output().await.context("cannot start the load")?;
+        self.sample(cell, self.calls(dirs, cell, limit, ids)).await
+    }
+
+    /// Sends to the echo agent until `limit`, each time with one of the webhooks, which are separated by commas.
+    pub(super) async fn load_with_webhooks(
+        &self,
+        dirs: &BenchDirs,
+        connections: usize,
+        limit: Limit,
+        webhooks: &str,
+    ) -> Result<Sample> {
+        let cell = Cell { mode: "send-push", connections };
+        let mut command = self.calls(dirs, cell, limit, None);
+        command.args(["--webhooks", webhooks]);
+        self.sample(cell, command).await
+    }
+
+    async fn sample(&self, cell: Cell, mut load: Command) -> Result<Sample> {
+        let output = load.output().await.context("cannot start the load")?;
         let Cell { mode, connections } = cell;
         let what = || format!("{} at {mode}, {connections}", self.contender.name());
         ensure!(output.status.success(), "{}: the load failed", what());
@@ -173,7 +203,7 @@ impl Server {
 
 /// CPU times of a process from `/proc`, including threads that have ended.
 pub(super) struct CpuTimes {
-    own: Duration,
+    pub(super) own: Duration,
     /// Of its terminated children.
     pub(super) children: Duration,
 }
