@@ -154,8 +154,7 @@ impl Push {
              they arrive: the backlog of a paused delivery from the release of the responses, and those of a running delivery\n\
              from the start of the sends, both to the last arrival. A delivery is three reads, a request and a commit with a\n\
              sync. With one receiver the limit is that 16 are in progress at a time: fewer of them share a commit, and the\n\
-             cores are not all busy. With {RECEIVERS} receivers, and so 256 in progress, it is the processors. The query for\n\
-             what is due reads all that is due, so a longer backlog, which longer cells leave, is delivered more slowly.\n"
+             cores are not all busy. With {RECEIVERS} receivers, and so 256 in progress, it is the processors.\n"
         )?;
         text.push_str("| deliveries | notifications | deliveries/s | × sends without webhook ");
         text.push_str("| × one receiver | server µs each | receiver µs each | cores busy |\n");

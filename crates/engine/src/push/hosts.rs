@@ -1,7 +1,8 @@
 //! How many requests each receiving host gets at a time, and when it gets none (circuit breaker; pure).
 //!
-//! After [`FAILURES_TO_OPEN`] failures in a row a host is left alone, except for one probe in each interval. The first
-//! success closes the breaker; the number of concurrent requests then starts at one and doubles with each success.
+//! The number of concurrent requests to a host starts at one and doubles with each success, so that hosts that never
+//! respond take few places from others. After [`FAILURES_TO_OPEN`] failures in a row a host is left alone, except for one
+//! probe in each interval. The first success closes the breaker; the number then starts at one again.
 //! Kept in memory: after a restart every host gets requests again.
 
 use std::{collections::HashMap, time::Duration};
@@ -29,7 +30,7 @@ struct Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Self { in_flight: 0, limit: MAX_PER_HOST, failures: 0, probe_at: None }
+        Self { in_flight: 0, limit: 1, failures: 0, probe_at: None }
     }
 }
 
@@ -42,7 +43,7 @@ impl Host {
     }
 
     fn is_forgettable(&self) -> bool {
-        self.in_flight == 0 && self.failures == 0 && self.limit == MAX_PER_HOST
+        self.in_flight == 0 && self.failures == 0
     }
 }
 
@@ -57,6 +58,11 @@ pub(super) enum HostChange {
 }
 
 impl Hosts {
+    /// Whether a request to the host may begin.
+    pub(super) fn accepts(&self, name: &str, now: Duration) -> bool {
+        self.hosts.get(name).is_none_or(|host| host.accepts(now))
+    }
+
     /// Begins a request, unless the host gets none at the moment.
     pub(super) fn begin(&mut self, name: &str, now: Duration) -> bool {
         if !self.hosts.contains_key(name) {
@@ -106,8 +112,8 @@ impl Hosts {
     }
 
     /// Hosts that get no request at the moment.
-    pub(super) fn refusing(&self, now: Duration) -> Vec<String> {
-        self.hosts.iter().filter(|(_, host)| !host.accepts(now)).map(|(name, _)| name.clone()).collect()
+    pub(super) fn refusing(&self, now: Duration) -> impl Iterator<Item = &String> {
+        self.hosts.iter().filter(move |(_, host)| !host.accepts(now)).map(|(name, _)| name)
     }
 
     /// Hosts that may be probed now.
@@ -147,7 +153,7 @@ mod tests {
         assert_eq!(fail(&mut hosts, 0), HostChange::Opened);
         let (early, late) = (Duration::from_secs(59), Duration::from_secs(60));
         assert!(!hosts.begin("h", early) && hosts.to_probe(early).is_empty());
-        assert_eq!(hosts.refusing(early), ["h"]);
+        assert_eq!(hosts.refusing(early).collect::<Vec<_>>(), ["h"]);
         assert_eq!(hosts.next_probe(), Some(late));
         assert_eq!(hosts.to_probe(late), ["h"]);
         assert!(hosts.begin("h", late) && !hosts.begin("h", late), "one probe at a time");
@@ -182,7 +188,12 @@ mod tests {
     #[test]
     fn requests_to_one_host_are_limited() {
         let mut hosts = Hosts::default();
-        for _ in 0..MAX_PER_HOST {
+        assert!(hosts.begin("h", Duration::ZERO) && !hosts.accepts("h", Duration::ZERO), "one at first");
+        for _ in 0..5 {
+            hosts.end("h", true, Duration::ZERO, INTERVAL);
+            assert!(hosts.begin("h", Duration::ZERO));
+        }
+        for _ in 1..MAX_PER_HOST {
             assert!(hosts.begin("h", Duration::ZERO));
         }
         assert!(!hosts.begin("h", Duration::ZERO) && hosts.begin("other", Duration::ZERO));

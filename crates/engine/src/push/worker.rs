@@ -1,8 +1,9 @@
 //! The background task that delivers notifications.
 //!
 //! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host and
-//! [`MAX_IN_FLIGHT`] in all. Hosts that fail or are busy are left out of the query, so that their backlog does not delay
-//! other receivers. A stop waits shortly for attempts in flight; the others are made again after the next start.
+//! [`MAX_IN_FLIGHT`] in all. The store is asked host by host, in laps over all hosts that have something to be delivered. Hosts
+//! that fail or are busy, or of which enough is known, are left out, so that their backlog neither delays other receivers nor is
+//! read again and again. A stop waits shortly for attempts in flight; the others are made again after the next start.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -10,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use protocol::Timestamp;
 use tokio::{
     sync::Notify,
     task::JoinSet,
@@ -20,15 +22,16 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Deliverer,
     delivery::{Attempt, HostState, earlier},
-    hosts::{HostChange, Hosts},
+    hosts::{HostChange, Hosts, MAX_PER_HOST},
     policy::MAX_WAIT,
 };
 use crate::store::{DueWebhooksQuery, StoreError, WebhookNo};
 
 /// Attempts in flight over all hosts.
 const MAX_IN_FLIGHT: usize = 256;
-/// Due webhooks read at a time: more than are in flight, which are due too.
+/// Due webhooks read at a time, and of one host: more than are in flight, which are due too.
 const BATCH: usize = 4 * MAX_IN_FLIGHT;
+const BATCH_OF_HOST: usize = 16 * MAX_PER_HOST;
 /// Due webhooks kept in memory.
 const MAX_READY: usize = 8 * BATCH;
 /// How long a stop waits for attempts in flight.
@@ -39,6 +42,11 @@ const MAX_SLEEP: Duration = Duration::from_secs(30);
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// A query that took long is not repeated before this many times its duration have passed.
 const QUERY_PAUSE: u32 = 4;
+/// Nor is a lap that has found nothing before this time: every commit that makes a webhook due asks for one, also if its host
+/// gets no requests.
+const IDLE_PAUSE: Duration = Duration::from_millis(10);
+/// How often hosts that get no requests are searched for what has waited too long.
+const TOO_OLD_INTERVAL: Duration = Duration::from_secs(60);
 /// How many dead letters are deleted at a time, and how often.
 const DEAD_LETTER_BATCH: usize = 64;
 const DEAD_LETTER_INTERVAL: Duration = Duration::from_secs(60);
@@ -52,14 +60,28 @@ pub(crate) struct Worker {
     /// Those in `ready` and those in flight.
     known: HashSet<WebhookNo>,
     attempts: JoinSet<Done>,
-    /// There may be due webhooks that are not known.
+    /// There may be due webhooks that are not known: another lap is wanted.
     more: bool,
+    /// The lap in progress.
+    lap: Option<Lap>,
+    /// When what has waited too long is searched for next, as elapsed time.
+    too_old_at: Duration,
     /// No query before this time.
     not_before: Instant,
     /// When the next webhook becomes due.
     wake_at: Instant,
     /// When dead letters are deleted next.
     sweep_at: Instant,
+}
+
+/// Asks the store for what is due at each host.
+struct Lap {
+    /// The hosts up to this one were asked.
+    after_host: String,
+    /// What has been due since before this time has waited too long; not searched for in every lap.
+    too_old: Option<Timestamp>,
+    /// Whether something was due that was not known.
+    found: bool,
 }
 
 /// The end of an attempt.
@@ -80,6 +102,8 @@ impl Worker {
             known: HashSet::new(),
             attempts: JoinSet::new(),
             more: true,
+            lap: None,
+            too_old_at: Duration::ZERO,
             not_before: now,
             wake_at: now,
             sweep_at: now,
@@ -125,38 +149,63 @@ impl Worker {
                 None => self.hosts.forget(&host),
             }
         }
-        if self.more && self.known.len() < MAX_READY && Instant::now() >= self.not_before {
+        if self.wants_query() && self.known.len() < MAX_READY && Instant::now() >= self.not_before {
             self.read_due().await?;
         }
         Ok(())
     }
 
+    fn wants_query(&self) -> bool {
+        self.more || self.lap.is_some()
+    }
+
+    fn begin_lap(&mut self, now: Timestamp) -> Lap {
+        (self.more, self.wake_at) = (false, Instant::now() + MAX_SLEEP);
+        let elapsed = self.deliverer.clock.elapsed();
+        let too_old = (elapsed >= self.too_old_at).then(|| earlier(now, MAX_WAIT));
+        if too_old.is_some() {
+            self.too_old_at = elapsed + TOO_OLD_INTERVAL;
+        }
+        Lap { after_host: String::new(), too_old, found: false }
+    }
+
+    /// Reads what is due at the next hosts of a lap. After an error the next lap begins with the first host.
     async fn read_due(&mut self) -> Result<(), StoreError> {
+        let (begun, now) = (Instant::now(), self.deliverer.clock.now());
+        let lap = match self.lap.take() {
+            Some(lap) => lap,
+            None => self.begin_lap(now),
+        };
         let Deliverer { store, clock, policy, .. } = &*self.deliverer;
-        let (begun, now) = (Instant::now(), clock.now());
         let query = DueWebhooksQuery {
             now,
-            without_hosts: self.hosts.refusing(clock.elapsed()),
-            too_old: earlier(now, MAX_WAIT),
+            after_host: lap.after_host,
+            without_hosts: self.hosts.refusing(clock.elapsed()).chain(self.ready.keys()).cloned().collect(),
+            too_old: lap.too_old,
             max_ahead: policy.max_ahead(),
+            max_per_host: BATCH_OF_HOST,
             max: BATCH,
         };
-        let due = store.due_webhooks(query).await?;
+        let due = store.due_webhooks(query).await.inspect_err(|_| self.more = true)?;
         let ended = Instant::now();
-        self.not_before = ended + (ended - begun) * QUERY_PAUSE;
         let ahead = due.next.map(|next| next.as_millis().saturating_sub(now.as_millis()));
         let ahead = ahead.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-        self.wake_at = ended + ahead.unwrap_or(MAX_SLEEP).min(MAX_SLEEP);
-        let mut found = HashSet::new();
+        self.wake_at = self.wake_at.min(ended + ahead.unwrap_or(MAX_SLEEP));
+        let mut hosts = HashSet::new();
         for (webhook, host) in due.webhooks {
             if self.known.insert(webhook) {
                 self.ready.entry(host.clone()).or_default().push_back(webhook);
-                found.insert(host);
+                hosts.insert(host);
             }
         }
+        let found = lap.found || !hosts.is_empty();
         // If all of them are known, their ends ask again.
-        self.more = due.more && !found.is_empty();
-        for host in found {
+        self.more |= due.more && !hosts.is_empty();
+        self.lap = due.resume_after.map(|after_host| Lap { after_host, found, ..lap });
+        let pause = (ended - begun) * QUERY_PAUSE;
+        let is_idle = self.lap.is_none() && !found;
+        self.not_before = ended + if is_idle { pause.max(IDLE_PAUSE) } else { pause };
+        for host in hosts {
             self.start_ready(&host);
         }
         Ok(())
@@ -174,6 +223,18 @@ impl Worker {
                     self.hosts.abandon(host);
                     self.ready.remove(host);
                 }
+            }
+        }
+    }
+
+    /// Starts attempts for hosts that are picked at random, so that none waits until the backlog of another is delivered.
+    fn start_any(&mut self) {
+        while self.attempts.len() < MAX_IN_FLIGHT && !self.ready.is_empty() {
+            let (elapsed, hosts) = (self.deliverer.clock.elapsed(), self.ready.len());
+            let mut in_turn = self.ready.keys().cycle().skip(fastrand::usize(..hosts)).take(hosts);
+            match in_turn.find(|host| self.hosts.accepts(host, elapsed)).cloned() {
+                Some(host) => self.start_ready(&host),
+                None => return,
             }
         }
     }
@@ -205,10 +266,7 @@ impl Worker {
         });
         self.end_request(&host, state).await;
         if self.attempts.len() + 1 >= MAX_IN_FLIGHT {
-            let hosts: Vec<_> = self.ready.keys().cloned().collect();
-            for host in hosts {
-                self.start_ready(&host);
-            }
+            self.start_any();
         } else {
             self.start_ready(&host);
         }
@@ -248,7 +306,7 @@ impl Worker {
     fn next_wake(&self) -> Instant {
         let elapsed = self.deliverer.clock.elapsed();
         let probe = self.hosts.next_probe().map(|at| Instant::now() + at.saturating_sub(elapsed));
-        let query = (self.known.len() < MAX_READY).then_some(match self.more {
+        let query = (self.known.len() < MAX_READY).then_some(match self.wants_query() {
             true => self.not_before,
             false => self.wake_at,
         });

@@ -3,7 +3,7 @@
 //! The log of a task has no gaps, so a webhook needs no row for each notification: its row has the number of the last
 //! entry that was handled and the time of the next attempt. Only notifications that were given up have rows of their own.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
 use protocol::{ConfigId, Dialect, TaskId, Timestamp, dialect::Style};
@@ -83,14 +83,16 @@ pub struct Webhook {
 }
 
 /// Which webhooks are due.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DueWebhooks {
-    /// With their hosts, longest due first.
+    /// With their hosts; of each host, longest due first.
     pub webhooks: Vec<(WebhookNo, String)>,
-    /// Whether there may be more.
+    /// Whether there may be more of a host.
     pub more: bool,
-    /// When the next one becomes due.
+    /// When the next one of the examined hosts becomes due.
     pub next: Option<Timestamp>,
+    /// Hosts after this one were not examined; `None` if there are no others.
+    pub resume_after: Option<String>,
 }
 
 /// A query for due webhooks.
@@ -98,13 +100,17 @@ pub struct DueWebhooks {
 pub struct DueWebhooksQuery {
     /// Current time.
     pub now: Timestamp,
-    /// Hosts that are left out, except where something has waited too long.
-    pub without_hosts: Vec<String>,
-    /// What has been due since before this time has waited too long.
-    pub too_old: Timestamp,
+    /// Only hosts after this one, in the order of their names.
+    pub after_host: String,
+    /// Hosts that are left out.
+    pub without_hosts: HashSet<String>,
+    /// What has been due since before this time has waited too long, and is found although its host is left out.
+    pub too_old: Option<Timestamp>,
     /// The longest time that an attempt is scheduled ahead; what is due later was scheduled by a wrong clock.
     pub max_ahead: Duration,
-    /// Maximum number of results.
+    /// Maximum number of results of one host.
+    pub max_per_host: usize,
+    /// With this number of results, no other host is examined.
     pub max: usize,
 }
 

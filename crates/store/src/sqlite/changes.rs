@@ -120,10 +120,10 @@ macro_rules! insert_task {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
                                 attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin, deadline,
-                                progress_size)
+                                progress_size, webhooks)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -192,6 +192,7 @@ fn accept_task(
         accept.origin.number(),
         accept.deadline.map(Timestamp::as_millis),
         progress_size,
+        accept.webhook.is_some(),
     ];
     let inserted = match name {
         None => transaction.insert_task.execute(row)?,
@@ -324,7 +325,7 @@ fn notify_webhooks(
         webhooks::end_turn(connection, advance.no, last_before)?;
     }
     if let Some(webhook) = &advance.webhook {
-        webhooks::insert(connection, advance.no, webhook, last_before, None)?;
+        webhooks::add_to_task(connection, advance.no, webhook, last_before, None)?;
     }
     if !advance.log.is_empty() {
         cache.webhooks_due |= webhooks::make_due(connection, advance.no, &advance.log, updated.state_before)?;

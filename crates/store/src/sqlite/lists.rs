@@ -174,7 +174,7 @@ const COUNT_BY_STATE: &str =
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{changes, expiry, migrations, purge, scopes, waiting},
+        super::{changes, expiry, migrations, purge, scopes, waiting, webhooks},
         *,
     };
 
@@ -230,6 +230,10 @@ mod tests {
             (rows::NEXT_DUE, "tasks_due"),
             (rows::OVERDUE, "tasks_deadline"),
             (rows::NEXT_OVERDUE, "tasks_deadline"),
+            (webhooks::NEXT_HOST, "webhooks_due (host>?)"),
+            (webhooks::FIRST_OF_HOST, "webhooks_due (host=? AND next_at>?)"),
+            (webhooks::TOO_FAR_AHEAD, "webhooks_due (host=? AND next_at>?)"),
+            (webhooks::TOO_OLD, "webhooks_due (host=? AND next_at>?)"),
             (rows::JOURNAL, "sqlite_autoindex_journal_1"),
             (purge::JOURNAL_SIZES, "sqlite_autoindex_journal_1"),
             (purge::JOURNAL_OUTPUTS, "sqlite_autoindex_journal_1"),

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
@@ -16,6 +16,7 @@ const STEPS: [&str; 9] = [
     include_str!("migrations/0007_stored_bytes.sql"),
     include_str!("migrations/0008_agent_switches.sql"),
     include_str!("migrations/0009_webhooks.sql"),
+    include_str!("migrations/0010_due_by_host.sql"),
 ];
 
 /// The schema version after all migrations.

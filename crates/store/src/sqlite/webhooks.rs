@@ -14,8 +14,8 @@ use engine::{
         NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
     },
 };
-use protocol::{ConfigId, Dialect, TaskState, Timestamp, dialect::Style, json::write::Writer};
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use protocol::{ConfigId, Dialect, TaskState, Timestamp, dialect::Style};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
     changes::number,
@@ -91,7 +91,7 @@ pub(super) fn register(
     // The last entry of a settled task is the status that its client may wait for.
     let settled = TaskState::from_number(state).is_some_and(TaskState::is_settled);
     let acked = if settled { last_seq - 1 } else { last_seq };
-    insert(connection, task, new, acked, settled.then_some(status_at))?;
+    add_to_task(connection, task, new, acked, settled.then_some(status_at))?;
     Ok(Registered::Stored)
 }
 
@@ -108,8 +108,20 @@ pub(super) fn has_room(
     Ok(usize::try_from(others).is_ok_and(|others| others < max))
 }
 
+/// Adds a webhook to a task that exists already; see [`insert`].
+pub(super) fn add_to_task(
+    connection: &Connection,
+    task: TaskNo,
+    new: &NewWebhook,
+    acked: i64,
+    due: Option<i64>,
+) -> rusqlite::Result<()> {
+    insert(connection, task, new, acked, due)?;
+    count(connection, task)
+}
+
 /// Adds a webhook that has the entries up to `acked` behind it and is due at this time, if at any. One with the same id is
-/// replaced and goes on where it was, unless it belongs to an earlier turn.
+/// replaced and goes on where it was, unless it belongs to an earlier turn. The row of the task has to count it.
 pub(super) fn insert(
     connection: &Connection,
     task: TaskNo,
@@ -138,8 +150,8 @@ pub(super) fn insert(
             &new.sealed[..],
             acked,
             due,
-        ])?;
-    count(connection, task)
+        ])
+        .map(drop)
 }
 
 /// Deletes a webhook with what is to be delivered to it.
@@ -295,34 +307,96 @@ pub(super) fn of_task(tx: &Connection, scope: i64, task: TaskNo) -> Result<Vec<W
     Ok(statement.query_map(params![task.0, scope], webhook)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What is due, longest due first.
+/// What is due, host by host, and of each what is due longest first.
 pub(super) fn due(tx: &Connection, query: &DueWebhooksQuery) -> Result<DueWebhooks, Failure> {
-    let now = query.now.as_millis();
-    let ahead = i64::try_from(query.max_ahead.as_millis()).unwrap_or(i64::MAX);
-    let mut hosts = Writer::new();
-    hosts.array(&query.without_hosts, |writer, host| writer.string(host));
-    let hosts = String::from_utf8_lossy(&hosts.finish()).into_owned();
-    let max = i64::try_from(query.max).unwrap_or(i64::MAX);
-    let mut statement = tx.prepare_cached(DUE)?;
-    let params = named_params! {
-        ":now": now,
-        ":horizon": now.saturating_add(ahead),
-        ":hosts": hosts,
-        ":too_old": query.too_old.as_millis(),
-        ":max": max,
-    };
-    let webhooks = statement.query_map(params, |row| Ok((WebhookNo(row.get(0)?), row.get(1)?)))?;
-    let webhooks: Vec<(WebhookNo, String)> = webhooks.collect::<rusqlite::Result<_>>()?;
-    let next: Option<i64> = tx
-        .prepare_cached("SELECT min(next_at) FROM webhooks INDEXED BY webhooks_due WHERE next_at > ?1")?
-        .query_row(params![now], |row| row.get(0))?;
-    Ok(DueWebhooks { more: webhooks.len() == query.max, webhooks, next: next.map(Timestamp::from_millis) })
+    let mut due = DueWebhooks::default();
+    let mut host = next_host(tx, &query.after_host)?;
+    for _ in 0..MAX_HOSTS {
+        let Some(name) = host else { return Ok(due) };
+        if !query.without_hosts.contains(&name) {
+            add_due(tx, query, &name, &mut due)?;
+        } else if let Some(too_old) = query.too_old {
+            add_too_old(tx, query, &name, too_old, &mut due)?;
+        }
+        if due.webhooks.len() >= query.max {
+            due.resume_after = Some(name);
+            return Ok(due);
+        }
+        host = next_host(tx, &name)?;
+        due.resume_after = host.is_some().then_some(name);
+    }
+    Ok(due)
 }
 
-pub(super) const DUE: &str = "SELECT number, host FROM webhooks INDEXED BY webhooks_due
-     WHERE (next_at <= :now OR next_at > :horizon)
-       AND (host NOT IN (SELECT value FROM json_each(:hosts)) OR due_since < :too_old)
-     ORDER BY next_at LIMIT :max";
+/// How many hosts a query examines at most.
+const MAX_HOSTS: usize = 256;
+
+fn next_host(tx: &Connection, after: &str) -> rusqlite::Result<Option<String>> {
+    tx.prepare_cached(NEXT_HOST)?.query_row(params![after], |row| row.get(0)).optional()
+}
+
+pub(super) const NEXT_HOST: &str = "SELECT host FROM webhooks INDEXED BY webhooks_due
+     WHERE next_at IS NOT NULL AND host > ?1 ORDER BY host LIMIT 1";
+
+/// Adds what is due of a host, and notes when the next one becomes due.
+fn add_due(
+    tx: &Connection,
+    query: &DueWebhooksQuery,
+    host: &str,
+    due: &mut DueWebhooks,
+) -> Result<(), Failure> {
+    let (now, max) = (query.now.as_millis(), i64::try_from(query.max_per_host).unwrap_or(i64::MAX));
+    let before = due.webhooks.len();
+    let mut statement = tx.prepare_cached(FIRST_OF_HOST)?;
+    let mut rows = statement.query(params![host, max])?;
+    while let Some(row) = rows.next()? {
+        let next_at: i64 = row.get(1)?;
+        if next_at > now {
+            let next_at = Timestamp::from_millis(next_at);
+            due.next = Some(due.next.map_or(next_at, |next| next.min(next_at)));
+            break;
+        }
+        due.webhooks.push((WebhookNo(row.get(0)?), host.to_owned()));
+    }
+    due.more |= due.webhooks.len() - before == query.max_per_host;
+    let horizon = now.saturating_add(i64::try_from(query.max_ahead.as_millis()).unwrap_or(i64::MAX));
+    add(tx, TOO_FAR_AHEAD, params![host, horizon, max], host, due)
+}
+
+pub(super) const FIRST_OF_HOST: &str = "SELECT number, next_at FROM webhooks INDEXED BY webhooks_due
+     WHERE host = ?1 AND next_at IS NOT NULL ORDER BY next_at LIMIT ?2";
+pub(super) const TOO_FAR_AHEAD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
+     WHERE host = ?1 AND next_at > ?2 LIMIT ?3";
+
+/// Adds what has waited too long at a host that is left out.
+fn add_too_old(
+    tx: &Connection,
+    query: &DueWebhooksQuery,
+    host: &str,
+    too_old: Timestamp,
+    due: &mut DueWebhooks,
+) -> Result<(), Failure> {
+    let max = i64::try_from(query.max_per_host).unwrap_or(i64::MAX);
+    add(tx, TOO_OLD, params![host, too_old.as_millis(), max], host, due)
+}
+
+pub(super) const TOO_OLD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
+     WHERE host = ?1 AND next_at IS NOT NULL AND due_since < ?2 LIMIT ?3";
+
+/// Adds the webhooks of a host that a statement finds.
+fn add(
+    tx: &Connection,
+    statement: &str,
+    params: &[&dyn ToSql],
+    host: &str,
+    due: &mut DueWebhooks,
+) -> Result<(), Failure> {
+    let mut statement = tx.prepare_cached(statement)?;
+    for number in statement.query_map(params, |row| row.get(0))? {
+        due.webhooks.push((WebhookNo(number?), host.to_owned()));
+    }
+    Ok(())
+}
 
 /// The webhook of a host that is due first, also if it is due later.
 pub(super) fn first_pending(tx: &Connection, host: &str) -> Result<Option<WebhookNo>, Failure> {

@@ -27,6 +27,7 @@ on_every_database![
     a_task_has_a_limited_number_of_webhooks,
     webhooks_of_an_earlier_turn_stay_ended,
     busy_hosts_are_left_out_and_released,
+    hosts_are_examined_one_after_another,
     pending_deliveries_keep_their_task_for_a_day,
     dead_letters_outlive_their_task,
 ];
@@ -48,15 +49,20 @@ async fn register(store: &dyn Store, task: TaskNo, id: &str) {
     assert_eq!(store.register_webhook(task, webhook(id), 10).await.unwrap(), Registered::Stored);
 }
 
-async fn due(store: &dyn Store, now: i64, without: &[&str]) -> DueWebhooks {
-    let query = DueWebhooksQuery {
+fn query(now: i64, without: &[&str]) -> DueWebhooksQuery {
+    DueWebhooksQuery {
         now: at(now),
+        after_host: String::new(),
         without_hosts: without.iter().map(|host| (*host).to_owned()).collect(),
-        too_old: at(now - 1_000_000),
+        too_old: Some(at(now - 1_000_000)),
         max_ahead: Duration::from_secs(1_000),
+        max_per_host: 10,
         max: 10,
-    };
-    store.due_webhooks(query).await.unwrap()
+    }
+}
+
+async fn due(store: &dyn Store, now: i64, without: &[&str]) -> DueWebhooks {
+    store.due_webhooks(query(now, without)).await.unwrap()
 }
 
 async fn due_numbers(store: &dyn Store, now: i64) -> Vec<i64> {
@@ -187,9 +193,34 @@ async fn busy_hosts_are_left_out_and_released(database: &dyn TestDatabase) {
     assert_eq!(store.first_pending(host.clone()).await.unwrap(), Some(WebhookNo(1)));
     assert!(store.release_host(host.clone(), at(20)).await.unwrap());
     assert!(due_numbers(&*store, 20).await.contains(&1));
-    // What has waited too long is found although its host is left out.
+    // What has waited too long is found although its host is left out, if it is searched for.
     let found = due(&*store, 2_000_000, &[&host]).await.webhooks;
     assert_eq!(found.len(), 2);
+    let not_searched = DueWebhooksQuery { too_old: None, ..query(2_000_000, &[&host]) };
+    assert_eq!(store.due_webhooks(not_searched).await.unwrap().webhooks.len(), 1);
+}
+
+async fn hosts_are_examined_one_after_another(database: &dyn TestDatabase) {
+    let store = database.open();
+    for (number, host) in ["default/a", "default/b", "default/c"].into_iter().cycle().take(9).enumerate() {
+        let at_once = |task: &mut Accept| {
+            (task.state, task.work) = (TaskState::Completed, WorkState::Idle);
+            let new = NewWebhook { host: host.to_owned(), ..webhook(&number.to_string()) };
+            task.webhook = Some(Box::new(new));
+        };
+        accepted(&*store, at_once).await;
+    }
+    let next = async |after: &str, max_per_host: usize, max: usize| {
+        let query =
+            DueWebhooksQuery { after_host: after.to_owned(), max_per_host, max, ..query(10, &["default/b"]) };
+        let due = store.due_webhooks(query).await.unwrap();
+        let numbers: Vec<i64> = due.webhooks.iter().map(|(webhook, _)| webhook.0).collect();
+        (numbers, due.more, due.resume_after)
+    };
+    assert_eq!(next("", 2, 10).await, (vec![1, 4, 3, 6], true, None));
+    assert_eq!(next("", 4, 3).await, (vec![1, 4, 7], false, Some("default/a".to_owned())));
+    assert_eq!(next("default/a", 4, 3).await, (vec![3, 6, 9], false, Some("default/c".to_owned())));
+    assert_eq!(next("default/c", 4, 3).await, (vec![], false, None));
 }
 
 async fn pending_deliveries_keep_their_task_for_a_day(database: &dyn TestDatabase) {
