@@ -1,7 +1,7 @@
 //! The background task that delivers notifications.
 //!
 //! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host and
-//! [`MAX_IN_FLIGHT`] in all. The store is asked host by host, in laps over all hosts that have something to be delivered. Hosts
+//! [`MAX_IN_FLIGHT`] in all. The store is asked host by host, in scans over all hosts that have something to be delivered. Hosts
 //! that fail or are busy, or of which enough is known, are left out, so that their backlog neither delays other receivers nor is
 //! read again and again. A stop waits shortly for attempts in flight; the others are made again after the next start.
 
@@ -42,7 +42,7 @@ const MAX_SLEEP: Duration = Duration::from_secs(30);
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// A query that took long is not repeated before this many times its duration have passed.
 const QUERY_PAUSE: u32 = 4;
-/// Nor is a lap that has found nothing before this time: every commit that makes a webhook due asks for one, also if its host
+/// Nor is a scan that has found nothing before this time: every commit that makes a webhook due asks for one, also if its host
 /// gets no requests.
 const IDLE_PAUSE: Duration = Duration::from_millis(10);
 /// How often hosts that get no requests are searched for what has waited too long.
@@ -60,10 +60,10 @@ pub(crate) struct Worker {
     /// Those in `ready` and those in flight.
     known: HashSet<WebhookNo>,
     attempts: JoinSet<Done>,
-    /// There may be due webhooks that are not known: another lap is wanted.
+    /// There may be due webhooks that are not known: another scan is wanted.
     more: bool,
-    /// The lap in progress.
-    lap: Option<Lap>,
+    /// The scan in progress.
+    scan: Option<HostScan>,
     /// When what has waited too long is searched for next, as elapsed time.
     too_old_at: Duration,
     /// No query before this time.
@@ -75,10 +75,10 @@ pub(crate) struct Worker {
 }
 
 /// Asks the store for what is due at each host.
-struct Lap {
+struct HostScan {
     /// The hosts up to this one were asked.
     after_host: String,
-    /// What has been due since before this time has waited too long; not searched for in every lap.
+    /// What has been due since before this time has waited too long; not searched for in every scan.
     too_old: Option<Timestamp>,
     /// Whether something was due that was not known.
     found: bool,
@@ -102,7 +102,7 @@ impl Worker {
             known: HashSet::new(),
             attempts: JoinSet::new(),
             more: true,
-            lap: None,
+            scan: None,
             too_old_at: Duration::ZERO,
             not_before: now,
             wake_at: now,
@@ -156,32 +156,32 @@ impl Worker {
     }
 
     fn wants_query(&self) -> bool {
-        self.more || self.lap.is_some()
+        self.more || self.scan.is_some()
     }
 
-    fn begin_lap(&mut self, now: Timestamp) -> Lap {
+    fn begin_scan(&mut self, now: Timestamp) -> HostScan {
         (self.more, self.wake_at) = (false, Instant::now() + MAX_SLEEP);
         let elapsed = self.deliverer.clock.elapsed();
         let too_old = (elapsed >= self.too_old_at).then(|| earlier(now, MAX_WAIT));
         if too_old.is_some() {
             self.too_old_at = elapsed + TOO_OLD_INTERVAL;
         }
-        Lap { after_host: String::new(), too_old, found: false }
+        HostScan { after_host: String::new(), too_old, found: false }
     }
 
-    /// Reads what is due at the next hosts of a lap. After an error the next lap begins with the first host.
+    /// Reads what is due at the next hosts of a scan. After an error the next scan begins with the first host.
     async fn read_due(&mut self) -> Result<(), StoreError> {
         let (begun, now) = (Instant::now(), self.deliverer.clock.now());
-        let lap = match self.lap.take() {
-            Some(lap) => lap,
-            None => self.begin_lap(now),
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.begin_scan(now),
         };
         let Deliverer { store, clock, policy, .. } = &*self.deliverer;
         let query = DueWebhooksQuery {
             now,
-            after_host: lap.after_host,
+            after_host: scan.after_host,
             without_hosts: self.hosts.refusing(clock.elapsed()).chain(self.ready.keys()).cloned().collect(),
-            too_old: lap.too_old,
+            too_old: scan.too_old,
             max_ahead: policy.max_ahead(),
             max_per_host: BATCH_OF_HOST,
             max: BATCH,
@@ -198,12 +198,12 @@ impl Worker {
                 hosts.insert(host);
             }
         }
-        let found = lap.found || !hosts.is_empty();
+        let found = scan.found || !hosts.is_empty();
         // If all of them are known, their ends ask again.
         self.more |= due.more && !hosts.is_empty();
-        self.lap = due.resume_after.map(|after_host| Lap { after_host, found, ..lap });
+        self.scan = due.resume_after.map(|after_host| HostScan { after_host, found, ..scan });
         let pause = (ended - begun) * QUERY_PAUSE;
-        let is_idle = self.lap.is_none() && !found;
+        let is_idle = self.scan.is_none() && !found;
         self.not_before = ended + if is_idle { pause.max(IDLE_PAUSE) } else { pause };
         for host in hosts {
             self.start_ready(&host);
