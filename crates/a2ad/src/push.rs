@@ -15,7 +15,8 @@ use crate::{listeners::ListenAddress, store_keys::StoreKeys};
 pub struct PushOptions {
     /// When deliveries are attempted.
     pub policy: PushPolicy,
-    /// The way to webhooks. Its policy decides which addresses clients may name; by default public ones over https.
+    /// The way to webhooks. Its policy decides which addresses clients may name; by default public ones over https. The
+    /// server adds the addresses it listens on to that policy, so each server needs a dialler of its own.
     pub dialer: Dialer,
 }
 

@@ -11,8 +11,8 @@
 //! A reload replaces the limits ([`RateLimiters::with_limits`]). A limit that stays keeps its states; one that changes
 //! starts with them in proportion, so that nobody who has used up the old rate gets the new one at once.
 //!
-//! A caller that goes on calling although it is refused is slowed down: so many refusals a second are sent at once, further
-//! ones after [`REFUSAL_DELAY`]. Otherwise a client in a loop would use the processor for refusals alone, and others would
+//! A caller that goes on calling although it is refused is slowed down: [`PROMPT_REFUSALS`] are sent at once, further ones
+//! after [`REFUSAL_DELAY`]. Otherwise a client in a loop would use the processor for refusals alone, and others would
 //! wait for it.
 //!
 //! The only use of `governor`.
@@ -50,8 +50,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Refusals of one caller that are sent at once.
 const PROMPT_REFUSALS: Rate = Rate { calls: NonZeroU32::new(20).expect("not zero"), unit: Unit::Second };
-/// How long further ones are held back: each connection of the caller has at most five a second, each of its HTTP/2
-/// streams too.
+/// How long further ones are held back. A connection of HTTP/1.1 then has five of them a second; one of HTTP/2 has as many
+/// times more as it has streams.
 const REFUSAL_DELAY: Duration = Duration::from_millis(200);
 
 /// How many calls are permitted in a second, a minute or an hour, such as `600/min`. As many may come at once.

@@ -6,7 +6,7 @@
 //! the environment are not used, cookies are not kept, bodies are not decompressed.
 //!
 //! The policy can change while the process runs. An open connection to an address that is no longer allowed is not used
-//! again, because every request is checked before it gets a connection.
+//! again, because every request to a URL of a peer is checked before it gets a connection.
 
 pub mod address;
 mod connect;

@@ -156,7 +156,7 @@ impl Auth {
     }
 }
 
-/// Fetches the keys of issuers, and not from the server itself.
+/// Fetches the keys of issuers. A URL that a discovery document names may not be that of the server itself.
 #[cfg(feature = "backends")]
 fn key_fetcher(addresses: &[ListenAddress]) -> IssuerKeyFetcher {
     let own_addresses = addresses.iter().map(|listener| listener.address).collect();

@@ -111,9 +111,12 @@ impl Hosts {
         if was_open { HostChange::None } else { HostChange::Opened }
     }
 
-    /// Hosts that get no request at the moment.
+    /// Hosts that get no request at the moment, or only probes.
     pub(super) fn refusing(&self, now: Duration) -> impl Iterator<Item = &String> {
-        self.hosts.iter().filter(move |(_, host)| !host.accepts(now)).map(|(name, _)| name)
+        self.hosts
+            .iter()
+            .filter(move |(_, host)| host.probe_at.is_some() || !host.accepts(now))
+            .map(|(name, _)| name)
     }
 
     /// Hosts that may be probed now.
@@ -156,6 +159,7 @@ mod tests {
         assert_eq!(hosts.refusing(early).collect::<Vec<_>>(), ["h"]);
         assert_eq!(hosts.next_probe(), Some(late));
         assert_eq!(hosts.to_probe(late), ["h"]);
+        assert_eq!(hosts.refusing(late).count(), 1, "a probe is not one of many requests");
         assert!(hosts.begin("h", late) && !hosts.begin("h", late), "one probe at a time");
         assert_eq!(hosts.end("h", true, late, INTERVAL), HostChange::Closed);
         assert!(hosts.begin("h", late) && !hosts.begin("h", late), "begins with one at a time");

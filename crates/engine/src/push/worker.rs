@@ -1,16 +1,18 @@
 //! The background task that delivers notifications.
 //!
 //! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host and
-//! [`MAX_IN_FLIGHT`] in all. The store is asked host by host, in scans over all hosts that have something to be delivered. Hosts
+//! [`MAX_IN_FLIGHT`] in all, beside at most [`MAX_PROBES`] of hosts that fail. The store is asked host by host, in scans over all hosts that have something to be delivered. Hosts
 //! that fail or are busy, or of which enough is known, are left out, so that their backlog neither delays other receivers nor is
 //! read again and again. A stop waits shortly for attempts in flight; the others are made again after the next start.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
+    panic::AssertUnwindSafe,
     sync::Arc,
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use protocol::Timestamp;
 use tokio::{
     sync::Notify,
@@ -27,8 +29,10 @@ use super::{
 };
 use crate::store::{DueWebhooksQuery, StoreError, WebhookNo};
 
-/// Attempts in flight over all hosts.
+/// Attempts in flight over all hosts, without probes.
 const MAX_IN_FLIGHT: usize = 256;
+/// Probes in flight: hosts that never respond must not take the places of others.
+const MAX_PROBES: usize = 64;
 /// Due webhooks read at a time, and of one host: more than are in flight, which are due too.
 const BATCH: usize = 4 * MAX_IN_FLIGHT;
 const BATCH_OF_HOST: usize = 16 * MAX_PER_HOST;
@@ -60,6 +64,8 @@ pub(crate) struct Worker {
     /// Those in `ready` and those in flight.
     known: HashSet<WebhookNo>,
     attempts: JoinSet<Done>,
+    /// How many of them are probes.
+    probes: usize,
     /// There may be due webhooks that are not known: another scan is wanted.
     more: bool,
     /// The scan in progress.
@@ -88,7 +94,9 @@ struct HostScan {
 struct Done {
     webhook: WebhookNo,
     host: String,
-    result: Result<HostState, StoreError>,
+    attempt: Attempt,
+    /// `None` if the attempt has panicked.
+    result: Option<Result<HostState, StoreError>>,
 }
 
 impl Worker {
@@ -101,6 +109,7 @@ impl Worker {
             ready: HashMap::new(),
             known: HashSet::new(),
             attempts: JoinSet::new(),
+            probes: 0,
             more: true,
             scan: None,
             too_old_at: Duration::ZERO,
@@ -122,14 +131,14 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = draining.cancelled() => break,
-                Some(done) = self.attempts.join_next() => {
-                    self.finish(done.ok()).await;
-                    while let Some(done) = self.attempts.try_join_next() {
-                        self.finish(done.ok()).await;
+                Some(Ok(done)) = self.attempts.join_next() => {
+                    self.finish(done).await;
+                    while let Some(Ok(done)) = self.attempts.try_join_next() {
+                        self.finish(done).await;
                     }
                 }
                 () = signal.notified() => self.more = true,
-                () = sleep_until(next_wake) => self.more = true,
+                () = sleep_until(next_wake) => self.more |= Instant::now() >= self.wake_at,
             }
         }
         let rest = async { while self.attempts.join_next().await.is_some() {} };
@@ -138,19 +147,44 @@ impl Worker {
 
     /// Starts probes, and reads what is due if there may be something new.
     async fn find_work(&mut self) -> Result<(), StoreError> {
-        for host in self.hosts.to_probe(self.deliverer.clock.elapsed()) {
-            match self.deliverer.store.first_pending(host.clone()).await? {
-                Some(webhook) if !self.known.contains(&webhook) => {
-                    self.known.insert(webhook);
-                    self.start(webhook, &host, Attempt::Probe);
-                }
-                // It is in the queue of this host.
-                Some(_) => self.start_ready(&host),
-                None => self.hosts.forget(&host),
-            }
+        if Instant::now() < self.not_before {
+            return Ok(());
         }
-        if self.wants_query() && self.known.len() < MAX_READY && Instant::now() >= self.not_before {
+        for host in self.hosts.to_probe(self.deliverer.clock.elapsed()) {
+            if self.probes >= MAX_PROBES {
+                break;
+            }
+            self.probe(&host).await?;
+        }
+        if self.wants_query() && self.known.len() < MAX_READY {
             self.read_due().await?;
+        }
+        Ok(())
+    }
+
+    async fn probe(&mut self, host: &str) -> Result<(), StoreError> {
+        match self.deliverer.store.first_pending(host.to_owned()).await? {
+            Some(webhook) if self.known.insert(webhook) => {
+                if self.hosts.begin(host, self.deliverer.clock.elapsed()) {
+                    self.probes += 1;
+                    self.spawn(webhook, host, Attempt::Probe);
+                } else {
+                    self.known.remove(&webhook);
+                }
+            }
+            // It is in the queue of this host, or in flight.
+            Some(_) => {
+                let before = self.attempts.len();
+                self.start_ready(host);
+                if self.attempts.len() == before {
+                    self.pause(IDLE_PAUSE);
+                }
+            }
+            None => {
+                self.drop_ready(host);
+                self.hosts.forget(host);
+                self.more = true;
+            }
         }
         Ok(())
     }
@@ -211,25 +245,26 @@ impl Worker {
         Ok(())
     }
 
+    fn has_place(&self) -> bool {
+        self.attempts.len() - self.probes < MAX_IN_FLIGHT
+    }
+
     /// Starts as many attempts for a host as the limits allow.
     fn start_ready(&mut self, host: &str) {
-        while self.attempts.len() < MAX_IN_FLIGHT
+        while self.has_place()
             && self.ready.contains_key(host)
             && self.hosts.begin(host, self.deliverer.clock.elapsed())
         {
-            match self.ready.get_mut(host).and_then(VecDeque::pop_front) {
+            match self.take_ready(host) {
                 Some(webhook) => self.spawn(webhook, host, Attempt::Due),
-                None => {
-                    self.hosts.abandon(host);
-                    self.ready.remove(host);
-                }
+                None => self.hosts.abandon(host),
             }
         }
     }
 
     /// Starts attempts for hosts that are picked at random, so that none waits until the backlog of another is delivered.
     fn start_any(&mut self) {
-        while self.attempts.len() < MAX_IN_FLIGHT && !self.ready.is_empty() {
+        while self.has_place() && !self.ready.is_empty() {
             let (elapsed, hosts) = (self.deliverer.clock.elapsed(), self.ready.len());
             let mut in_turn = self.ready.keys().cycle().skip(fastrand::usize(..hosts)).take(hosts);
             match in_turn.find(|host| self.hosts.accepts(host, elapsed)).cloned() {
@@ -239,10 +274,19 @@ impl Worker {
         }
     }
 
-    fn start(&mut self, webhook: WebhookNo, host: &str, attempt: Attempt) {
-        if self.hosts.begin(host, self.deliverer.clock.elapsed()) {
-            self.spawn(webhook, host, attempt);
-        } else {
+    /// The next due webhook of a host. A queue that is empty is removed: hosts with one are left out of scans.
+    fn take_ready(&mut self, host: &str) -> Option<WebhookNo> {
+        let queue = self.ready.get_mut(host)?;
+        let webhook = queue.pop_front();
+        if queue.is_empty() {
+            self.ready.remove(host);
+        }
+        webhook
+    }
+
+    /// Forgets the due webhooks of a host; a later scan finds them again.
+    fn drop_ready(&mut self, host: &str) {
+        for webhook in self.ready.remove(host).into_iter().flatten() {
             self.known.remove(&webhook);
         }
     }
@@ -250,22 +294,29 @@ impl Worker {
     fn spawn(&mut self, webhook: WebhookNo, host: &str, attempt: Attempt) {
         let (deliverer, host) = (Arc::clone(&self.deliverer), host.to_owned());
         self.attempts.spawn(async move {
-            let result = deliverer.attempt(webhook, attempt).await;
-            Done { webhook, host, result }
+            let result = AssertUnwindSafe(deliverer.attempt(webhook, attempt)).catch_unwind().await.ok();
+            Done { webhook, host, attempt, result }
         });
     }
 
-    async fn finish(&mut self, done: Option<Done>) {
-        // A panic is reported by the panic hook; the attempt is made again after the next start.
-        let Some(Done { webhook, host, result }) = done else { return };
-        self.known.remove(&webhook);
-        let state = result.unwrap_or_else(|error| {
+    async fn finish(&mut self, done: Done) {
+        let Done { webhook, host, attempt, result } = done;
+        let was_full = self.attempts.len() + 1 - self.probes >= MAX_IN_FLIGHT;
+        if attempt == Attempt::Probe {
+            self.probes -= 1;
+        }
+        // A panic is reported by the panic hook. The webhook stays known, so that the attempt is made again after the next
+        // start and not before.
+        if result.is_some() {
+            self.known.remove(&webhook);
+        }
+        let state = result.unwrap_or(Ok(HostState::Unknown)).unwrap_or_else(|error| {
             tracing::debug!(%error, "a push notification waits for the store");
             self.pause(RETRY_DELAY);
             HostState::Unknown
         });
         self.end_request(&host, state).await;
-        if self.attempts.len() + 1 >= MAX_IN_FLIGHT {
+        if was_full {
             self.start_any();
         } else {
             self.start_ready(&host);
@@ -286,9 +337,7 @@ impl Worker {
             HostChange::Opened => {
                 tracing::warn!(host, "the webhooks of this host fail; it is tried once in each interval");
                 // They are read again when the host responds, and meanwhile take no place from others.
-                for webhook in self.ready.remove(host).into_iter().flatten() {
-                    self.known.remove(&webhook);
-                }
+                self.drop_ready(host);
             }
             HostChange::Closed => {
                 tracing::info!(host, "the webhooks of this host succeed again; its backlog is delivered");
@@ -305,7 +354,8 @@ impl Worker {
 
     fn next_wake(&self) -> Instant {
         let elapsed = self.deliverer.clock.elapsed();
-        let probe = self.hosts.next_probe().map(|at| Instant::now() + at.saturating_sub(elapsed));
+        let probe = self.hosts.next_probe().filter(|_| self.probes < MAX_PROBES);
+        let probe = probe.map(|at| Instant::now() + at.saturating_sub(elapsed));
         let query = (self.known.len() < MAX_READY).then_some(match self.wants_query() {
             true => self.not_before,
             false => self.wake_at,

@@ -113,9 +113,8 @@ pub(super) enum Version {
 
 impl Version {
     /// The version a connection begins with, and the bytes that were read to find out. The preface of HTTP/2 is read as a
-    /// whole, because nothing later has a timeout for the rest of it, and with the beginning of the settings that follow it at
-    /// once, because a connection of HTTP/2 needs much more memory than one that is only open. Over TLS the version is what the
-    /// client has negotiated.
+    /// whole, with the header of the SETTINGS frame that follows it at once: a connection of HTTP/2 needs much more memory than
+    /// one that is only open. Over TLS, clients send what they have negotiated.
     async fn of(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(Self, Bytes)> {
         let mut buffer = [0; 1 << 10];
         let mut length = 0;

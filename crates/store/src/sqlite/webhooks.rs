@@ -316,7 +316,7 @@ pub(super) fn due(tx: &Connection, query: &DueWebhooksQuery) -> Result<DueWebhoo
         if !query.without_hosts.contains(&name) {
             add_due(tx, query, &name, &mut due)?;
         } else if let Some(too_old) = query.too_old {
-            add_too_old(tx, query, &name, too_old, &mut due)?;
+            add(tx, TOO_OLD, params![name, too_old.as_millis(), MAX_TOO_OLD], &name, &mut due)?;
         }
         if due.webhooks.len() >= query.max {
             due.resume_after = Some(name);
@@ -330,6 +330,8 @@ pub(super) fn due(tx: &Connection, query: &DueWebhooksQuery) -> Result<DueWebhoo
 
 /// How many hosts a query examines at most.
 const MAX_HOSTS: usize = 256;
+/// How much that has waited too long is found of a host that is left out.
+const MAX_TOO_OLD: i64 = 16;
 
 fn next_host(tx: &Connection, after: &str) -> rusqlite::Result<Option<String>> {
     tx.prepare_cached(NEXT_HOST)?.query_row(params![after], |row| row.get(0)).optional()
@@ -367,18 +369,6 @@ pub(super) const FIRST_OF_HOST: &str = "SELECT number, next_at FROM webhooks IND
      WHERE host = ?1 AND next_at IS NOT NULL ORDER BY next_at LIMIT ?2";
 pub(super) const TOO_FAR_AHEAD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
      WHERE host = ?1 AND next_at > ?2 LIMIT ?3";
-
-/// Adds what has waited too long at a host that is left out.
-fn add_too_old(
-    tx: &Connection,
-    query: &DueWebhooksQuery,
-    host: &str,
-    too_old: Timestamp,
-    due: &mut DueWebhooks,
-) -> Result<(), Failure> {
-    let max = i64::try_from(query.max_per_host).unwrap_or(i64::MAX);
-    add(tx, TOO_OLD, params![host, too_old.as_millis(), max], host, due)
-}
 
 pub(super) const TOO_OLD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
      WHERE host = ?1 AND next_at IS NOT NULL AND due_since < ?2 LIMIT ?3";
