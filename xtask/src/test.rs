@@ -7,7 +7,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{check, disk_space, fuzz, interop, program, run, verify};
+use crate::{
+    check,
+    disk_space::{self, TargetDirectory},
+    fuzz, interop, program, run, verify,
+};
 
 /// The proofs that run on every change, some of them smaller than by default. Their time goals are relaxed to hang
 /// guards here; `cargo xtask verify` fails on the goals themselves.
@@ -44,11 +48,15 @@ const PROOFS: &[&str] = &[
 
 /// Runs everything; the first failure ends the run.
 pub(crate) fn run(_: Vec<String>) -> Result<()> {
-    disk_space::check()?;
+    let target = disk_space::check()?;
     let mut parts = Parts::begin()?;
     parts.run("check", || check::run(Vec::new()))?;
     // Plain cargo test: no other test runner has to be installed.
     parts.run("crates", || run::cargo(&["test", "--workspace", "--quiet"]))?;
+    // Where they were there before, they are kept: the next run needs them again.
+    if target == TargetDirectory::Empty {
+        disk_space::delete_test_programs()?;
+    }
     parts.run("fuzz", || fuzz::run(Vec::new()))?;
     parts.run("interop", || interop::run(&[]))?;
     for proof in PROOFS {
