@@ -90,7 +90,7 @@ fn unique(prefix: &str) -> String {
 }
 
 impl Registration {
-    /// Checks that the webhook was refused, with exactly this reason: the response tells nothing else about the URL.
+    /// Checks that the webhook was refused, with exactly this reason: the response has nothing else about the URL.
     pub(crate) fn check_refused(&self, reason: &str) {
         let problem = format!("no notification can be sent to it: {reason}");
         let field = match self.way {
