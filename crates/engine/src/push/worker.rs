@@ -321,8 +321,9 @@ impl Worker {
         } else {
             self.start_ready(&host);
         }
-        // While the host was busy, its webhooks were left out of queries.
-        self.more |= !self.ready.contains_key(&host);
+        // While the host was busy, its webhooks were left out of queries. If it still is, the next end asks again.
+        let accepts = self.hosts.accepts(&host, self.deliverer.clock.elapsed());
+        self.more |= accepts && !self.ready.contains_key(&host);
     }
 
     async fn end_request(&mut self, host: &str, state: HostState) {
