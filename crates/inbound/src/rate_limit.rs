@@ -4,7 +4,7 @@
 //! in `exchange.rs`; here a caller is only a [`RateKey`]. Keys are hashed under a random key of the process, so that a
 //! check allocates nothing, whatever the length of a principal, and nobody can choose keys that collide.
 //!
-//! Memory is bounded: [`KeyStates`] has at most [`MAX_KEYS`] keys. Those that are back to their full rate are removed,
+//! Memory is bounded: a limit has at most 262,144 keys. Those that are back to their full rate are removed,
 //! because they do not differ from keys that are absent; if all of them are active, further keys share one state, so
 //! that they are still limited.
 //!
@@ -14,114 +14,28 @@
 //! A caller that goes on calling although it is refused is slowed down: [`PROMPT_REFUSALS`] are sent at once, further ones
 //! after [`REFUSAL_DELAY`]. Otherwise a client in a loop would use the processor for refusals alone, and others would
 //! wait for it.
-//!
-//! The only use of `governor`.
+
+mod limiter;
+mod rate;
 
 use std::{
-    collections::HashMap,
-    fmt::{self, Display, Formatter},
     hash::{BuildHasher as _, Hash, RandomState},
     net::IpAddr,
     num::NonZeroU32,
-    str::FromStr,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
-use governor::{
-    Quota, RateLimiter,
-    clock::Clock as GovernorClock,
-    middleware::NoOpMiddleware,
-    nanos::Nanos,
-    state::{StateStore, keyed::ShrinkableKeyedStateStore},
-};
 use protocol::{Error, ErrorKind};
 
-/// Keys of one limit: 262,144 need about 6 MiB.
-const MAX_KEYS: usize = 1 << 18;
-/// Keys are distributed over so many maps, each with its own lock.
-const SHARDS: usize = 16;
-/// Keys at their full rate are removed after so many checks, and not more often than once in [`SWEEP_INTERVAL`].
-const CHECKS_PER_SWEEP: u64 = 1 << 14;
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+use limiter::Limiter;
+pub use rate::Rate;
 
 /// Refusals of one caller that are sent at once.
-const PROMPT_REFUSALS: Rate = Rate { calls: NonZeroU32::new(20).expect("not zero"), unit: Unit::Second };
+const PROMPT_REFUSALS: Rate = Rate::per_second(NonZeroU32::new(20).expect("not zero"));
 /// How long further ones are held back. A connection of HTTP/1.1 then has five of them a second; one of HTTP/2 has as many
 /// times more as it has streams.
 const REFUSAL_DELAY: Duration = Duration::from_millis(200);
-
-/// How many calls are permitted in a second, a minute or an hour, such as `600/min`. As many may come at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    calls: NonZeroU32,
-    unit: Unit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Second,
-    Minute,
-    Hour,
-}
-
-impl Unit {
-    const NAMES: [(&str, Self); 3] = [("s", Self::Second), ("min", Self::Minute), ("h", Self::Hour)];
-
-    fn nanos(self) -> u64 {
-        let seconds = match self {
-            Self::Second => 1,
-            Self::Minute => 60,
-            Self::Hour => 3_600,
-        };
-        seconds * 1_000_000_000
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Second => "s",
-            Self::Minute => "min",
-            Self::Hour => "h",
-        }
-    }
-}
-
-impl Rate {
-    /// The largest number of calls in a rate.
-    const MAX_CALLS: u32 = 1_000_000;
-
-    fn quota(self) -> Quota {
-        match self.unit {
-            Unit::Second => Quota::per_second(self.calls),
-            Unit::Minute => Quota::per_minute(self.calls),
-            Unit::Hour => Quota::per_hour(self.calls),
-        }
-    }
-}
-
-impl FromStr for Rate {
-    /// What is wrong, as the end of a sentence that begins with the text.
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "is not a rate; write 20/s, 600/min or 1000/h, with 1 to 1000000 calls";
-        let (calls, unit) = text.split_once('/').ok_or(WRONG)?;
-        let is_number = !calls.is_empty() && calls.bytes().all(|digit| digit.is_ascii_digit());
-        let calls = calls.parse().ok().filter(|calls| is_number && *calls <= Self::MAX_CALLS);
-        let calls = calls.and_then(NonZeroU32::new).ok_or(WRONG)?;
-        let unit = Unit::NAMES.into_iter().find(|known| known.0 == unit).ok_or(WRONG)?.1;
-        Ok(Self { calls, unit })
-    }
-}
-
-impl Display for Rate {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "{}/{}", self.calls, self.unit.name())
-    }
-}
 
 /// The rate limits of a server; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,7 +106,7 @@ impl RateLimiters {
         let limiter = |old: &Option<Arc<Limiter>>, rate: Option<Rate>| {
             rate.map(|rate| match old {
                 Some(old) if old.rate == rate => Arc::clone(old),
-                Some(old) => Arc::new(old.with_rate(rate, clock.clone())),
+                Some(old) => Arc::new(old.with_rate(rate)),
                 None => Arc::new(Limiter::new(rate, clock.clone())),
             })
         };
@@ -257,159 +171,6 @@ fn too_many_refused(seconds: u64) -> Error {
     Error::new(ErrorKind::RateLimited, text).with_retry_after(seconds)
 }
 
-/// One limit with the state of its keys.
-struct Limiter {
-    rate: Rate,
-    /// The library counts time from here.
-    start: u64,
-    states: Arc<KeyStates>,
-    governor: RateLimiter<u64, SharedStates, Monotonic, NoOpMiddleware<Nanos>>,
-    checks: AtomicU64,
-    /// When keys were removed last.
-    swept_at: AtomicU64,
-}
-
-impl Limiter {
-    fn new(rate: Rate, clock: engine::Clock) -> Self {
-        let (states, clock) = (Arc::<KeyStates>::default(), Monotonic(clock));
-        let start = clock.now().as_u64();
-        let governor = RateLimiter::new(rate.quota(), SharedStates(Arc::clone(&states)), clock);
-        Self { rate, start, states, governor, checks: AtomicU64::new(1), swept_at: AtomicU64::new(0) }
-    }
-
-    /// Another rate for the same keys. The state of a key is the time at which it is back to its full rate; a key that has
-    /// used a part of the old rate has used the same part of the new one. Calls that are counted meanwhile may be lost.
-    fn with_rate(&self, rate: Rate, clock: engine::Clock) -> Self {
-        let new = Self::new(rate, clock);
-        let (old_now, new_now) = (self.now(), new.now());
-        let [old_unit, new_unit] = [self.rate, rate].map(|rate| u128::from(rate.unit.nanos()));
-        for (old, mut new) in self.states.shards().zip(new.states.shards()) {
-            new.extend(old.iter().filter_map(|(key, full_at)| {
-                let left = u128::from(full_at.as_u64().checked_sub(old_now)?);
-                let scaled = u64::try_from(left * new_unit / old_unit).unwrap_or(u64::MAX);
-                Some((*key, Nanos::new(new_now.saturating_add(scaled))))
-            }));
-        }
-        new
-    }
-
-    /// Whether a call would be permitted, without counting it; an error as of [`check`](Self::check).
-    fn peek(&self, key: u64) -> Result<(), u64> {
-        let full_at = self.states.shard(key).get(&key).map_or(0, |full_at| full_at.as_u64());
-        let unit = self.rate.unit.nanos();
-        let all_but_one = unit - unit / u64::from(self.rate.calls.get());
-        match full_at.saturating_sub(all_but_one).checked_sub(self.now()) {
-            None | Some(0) => Ok(()),
-            Some(wait) => Err(wait.div_ceil(1_000_000_000)),
-        }
-    }
-
-    /// The time since the start, in which the states are.
-    fn now(&self) -> u64 {
-        self.governor.clock().now().as_u64().saturating_sub(self.start)
-    }
-
-    /// Counts a call; an error has the seconds until the next one is permitted, at least 1.
-    fn check(&self, key: u64) -> Result<(), u64> {
-        let checked = self.governor.check_key(&key);
-        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECKS_PER_SWEEP) {
-            self.sweep();
-        }
-        checked.map_err(|until| {
-            let wait = until.wait_time_from(self.governor.clock().now());
-            wait.as_secs() + u64::from(wait.subsec_nanos() > 0 || wait.is_zero())
-        })
-    }
-
-    /// Removes the keys that are back to their full rate.
-    fn sweep(&self) {
-        let now = self.governor.clock().now().as_u64();
-        let last = self.swept_at.load(Ordering::Relaxed);
-        let is_due = now.saturating_sub(last) >= SWEEP_INTERVAL.as_nanos() as u64;
-        let won = || self.swept_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if is_due && won() {
-            self.governor.retain_recent();
-        }
-    }
-}
-
-/// The monotonic clock of the engine.
-struct Monotonic(engine::Clock);
-
-impl GovernorClock for Monotonic {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        Nanos::new(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-}
-
-/// The states of at most [`MAX_KEYS`] keys.
-#[derive(Default)]
-struct KeyStates {
-    shards: [Mutex<HashMap<u64, Nanos>>; SHARDS],
-    /// Whether the shared state is in use; logged once.
-    is_full: AtomicBool,
-}
-
-/// Stands for all keys that a full shard has no place for. That a key has this hash is as likely as any collision.
-const SHARED: u64 = 0;
-
-impl KeyStates {
-    fn shard(&self, key: u64) -> MutexGuard<'_, HashMap<u64, Nanos>> {
-        let shard = &self.shards[(key % SHARDS as u64) as usize];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, HashMap<u64, Nanos>>> {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The same states, for the library and for us.
-struct SharedStates(Arc<KeyStates>);
-
-impl StateStore for SharedStates {
-    type Key = u64;
-
-    fn measure_and_replace<T, F, E>(&self, key: &u64, decide: F) -> Result<T, E>
-    where
-        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
-    {
-        let Self(states) = self;
-        let mut shard = states.shard(*key);
-        if let Some(state) = shard.get_mut(key) {
-            let (outcome, next) = decide(Some(*state))?;
-            *state = next;
-            return Ok(outcome);
-        }
-        let key = if shard.len() < MAX_KEYS / SHARDS { *key } else { SHARED };
-        if key == SHARED && !states.is_full.swap(true, Ordering::Relaxed) {
-            tracing::warn!(keys = MAX_KEYS, "too many callers for the rate limit; new ones share one limit");
-        }
-        let (outcome, next) = decide(shard.get(&key).copied())?;
-        shard.insert(key, next);
-        Ok(outcome)
-    }
-}
-
-impl ShrinkableKeyedStateStore<u64> for SharedStates {
-    fn retain_recent(&self, drop_below: Nanos) {
-        for mut shard in self.0.shards() {
-            shard.retain(|_, state| *state > drop_below);
-        }
-        self.0.is_full.store(false, Ordering::Relaxed);
-    }
-
-    fn len(&self) -> usize {
-        self.0.shards().map(|shard| shard.len()).sum()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// One caller's limit, for the measurement of what a check costs.
 #[doc(hidden)]
 pub struct RateCheck {
@@ -420,9 +181,7 @@ pub struct RateCheck {
 impl RateCheck {
     /// The highest rate for this many principals.
     pub fn new(principals: usize) -> Self {
-        let calls = NonZeroU32::MIN.saturating_add(Rate::MAX_CALLS - 1);
-        let per_key = Rate { calls, unit: Unit::Second };
-        let limits = RateLimits { per_key: Some(per_key), ..RateLimits::default() };
+        let limits = RateLimits { per_key: Some(Rate::max()), ..RateLimits::default() };
         let principals = (0..principals).map(|number| format!("key:{number}")).collect();
         Self { limiters: RateLimiters::new(limits, &engine::Clock::system()), principals }
     }
@@ -451,16 +210,6 @@ mod tests {
     fn seconds(refused: &Error) -> &str {
         let fact = refused.facts.iter().find(|fact| fact.0 == RETRY_AFTER);
         &fact.expect("a time").1
-    }
-
-    #[test]
-    fn rates_are_read_and_shown() {
-        for text in ["1/s", "600/min", "1000000/h"] {
-            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
-        }
-        for wrong in ["", "0/s", "5", "/s", "+5/s", "5/m", "5/ s", "5 /s", "1.5/s", "1000001/h", "-1/h"] {
-            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
-        }
     }
 
     #[test]
@@ -550,19 +299,5 @@ mod tests {
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
         assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
-    }
-
-    #[test]
-    fn keys_are_bounded_and_removed_when_they_are_back_to_their_full_rate() {
-        let clock = clock();
-        let limiter = Limiter::new("2/min".parse().unwrap(), clock.clone());
-        let keys = 2 * MAX_KEYS as u64;
-        let refused = (1..=keys).filter(|key| limiter.check(*key).is_err()).count();
-        assert!(limiter.governor.len() <= MAX_KEYS + SHARDS, "{}", limiter.governor.len());
-        assert!(refused as u64 > keys / 3, "the keys without a place are not limited: {refused}");
-        clock.advance(Duration::from_secs(120));
-        limiter.sweep();
-        assert_eq!(limiter.governor.len(), 0);
-        limiter.check(keys).unwrap();
     }
 }
