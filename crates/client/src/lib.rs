@@ -48,7 +48,8 @@ mod history;
 mod operations;
 mod options;
 mod reply;
-mod sse;
+#[doc(hidden)]
+pub mod sse;
 mod stream;
 pub mod text;
 mod tls;

@@ -1,9 +1,9 @@
 //! Server-sent events: body chunks of any size in, frames out.
 //!
-//! Lines end with LF, CRLF or CR. A frame may have several `data:` lines. Comments, unknown fields and
-//! `event:` names other than `error` are ignored: the meaning of a frame is in its data. An incomplete frame
-//! at the end of the body is dropped, and so is a frame without data. The reader buffers at most one frame,
-//! up to its size limit.
+//! Lines end with LF, CRLF or CR. A frame may have several `data:` lines; comments and unknown fields are ignored. An
+//! incomplete frame at the end of the body is dropped. The reader buffers at most one frame, up to its size limit.
+//!
+//! Public for `outbound`, whose MCP client reads the same format.
 
 use std::time::Duration;
 
@@ -11,23 +11,33 @@ use bytes::{Buf as _, Bytes};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fields between two blank lines.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Frame {
-    /// The number in the frame's `id:` line.
-    pub(crate) seq: Option<u64>,
-    /// The event name is `error`.
-    pub(crate) is_error: bool,
+/// The fields between two blank lines, as far as they are there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The value of `event:`.
+    pub event: Option<String>,
+    /// The value of `id:`.
+    pub id: Option<String>,
     /// The data lines, joined by line feeds.
-    pub(crate) data: Vec<u8>,
+    pub data: Option<Vec<u8>>,
+    /// How long to wait before reconnecting, in milliseconds.
+    pub retry: Option<u64>,
+}
+
+impl Frame {
+    /// The id, if it is a number.
+    pub(crate) fn seq(&self) -> Option<u64> {
+        number(self.id.as_ref()?.as_bytes())
+    }
 }
 
 /// A frame exceeded the size limit. The rest of the stream cannot be read.
-#[derive(Debug, PartialEq)]
-pub(crate) struct TooLarge;
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event is larger than {0} bytes")]
+pub struct TooLarge(pub usize);
 
 /// Decodes frames from body chunks.
-pub(crate) struct Reader {
+pub struct Reader {
     max_frame_bytes: usize,
     /// The unread rest of the last chunk.
     chunk: Bytes,
@@ -42,7 +52,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(max_frame_bytes: usize) -> Self {
+    /// Reads frames of at most this size.
+    pub fn new(max_frame_bytes: usize) -> Self {
         Self {
             max_frame_bytes,
             chunk: Bytes::new(),
@@ -55,20 +66,20 @@ impl Reader {
     }
 
     /// Adds the next body chunk. [`Self::next`] must have returned `None` for the previous one.
-    pub(crate) fn feed(&mut self, chunk: Bytes) {
+    pub fn feed(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "the previous chunk must be consumed first");
         self.chunk = chunk;
     }
 
     /// The next complete frame; `None` if another chunk is needed.
-    pub(crate) fn next(&mut self) -> Result<Option<Frame>, TooLarge> {
+    pub fn next(&mut self) -> Result<Option<Frame>, TooLarge> {
         while let Some(line) = self.next_line()? {
             if !line.is_empty() {
                 self.field(&line);
                 continue;
             }
             let frame = std::mem::take(&mut self.frame);
-            if !frame.data.is_empty() {
+            if frame != Frame::default() {
                 return Ok(Some(frame));
             }
         }
@@ -89,8 +100,9 @@ impl Reader {
         }
         let end = self.chunk.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
         let taken = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
-        if self.frame.data.len() + self.line.len() + taken.len() > self.max_frame_bytes {
-            return Err(TooLarge);
+        let data = self.frame.data.as_ref().map_or(0, Vec::len);
+        if data + self.line.len() + taken.len() > self.max_frame_bytes {
+            return Err(TooLarge(self.max_frame_bytes));
         }
         self.line.extend_from_slice(&taken);
         if end.is_none() {
@@ -112,15 +124,19 @@ impl Reader {
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"data" => {
-                if !self.frame.data.is_empty() {
-                    self.frame.data.push(b'\n');
+            b"data" => match &mut self.frame.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
                 }
-                self.frame.data.extend_from_slice(value);
+                none => *none = Some(value.to_vec()),
+            },
+            b"event" => self.frame.event = Some(String::from_utf8_lossy(value).into_owned()),
+            b"id" => self.frame.id = Some(String::from_utf8_lossy(value).into_owned()),
+            b"retry" => {
+                self.frame.retry = number(value);
+                self.retry = self.frame.retry.map(Duration::from_millis).or(self.retry);
             }
-            b"event" => self.frame.is_error = value == b"error",
-            b"id" => self.frame.seq = number(value),
-            b"retry" => self.retry = number(value).map(Duration::from_millis).or(self.retry),
             _ => {}
         }
     }
@@ -145,7 +161,8 @@ mod tests {
         for chunk in body.as_bytes().chunks(size) {
             reader.feed(Bytes::copy_from_slice(chunk));
             while let Some(frame) = reader.next().unwrap() {
-                frames.push((frame.seq, String::from_utf8(frame.data).unwrap()));
+                let seq = frame.seq();
+                frames.extend(frame.data.map(|data| (seq, String::from_utf8(data).unwrap())));
             }
         }
         frames
@@ -177,9 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn comments_event_names_and_unknown_fields_are_ignored() {
+    fn comments_and_unknown_fields_are_ignored() {
         check(":\n\n: alive\n\nevent: message\n:x\ndata: a\nzz: y\nzz\n\n", &[(None, "a")]);
-        check("event: ping\n\ndata\n\ndata:\n\n", &[]);
+        check("event: ping\n\ndata\n\ndata:\n\n", &[(None, ""), (None, "")]);
     }
 
     #[test]
@@ -204,6 +221,16 @@ mod tests {
         {
             check(&format!("data: a\nid: {id}\n\n"), &[(seq, "a")]);
         }
+    }
+
+    #[test]
+    fn all_fields_of_a_frame_are_read() {
+        let mut reader = Reader::new(LIMIT);
+        reader.feed(Bytes::from_static(b"event: error\nid: a-1\nretry: 5\ndata:\n\nid: b\n\n"));
+        let text = |text: &str| Some(text.to_owned());
+        let whole = Frame { event: text("error"), id: text("a-1"), data: Some(Vec::new()), retry: Some(5) };
+        assert_eq!(reader.next(), Ok(Some(whole)));
+        assert_eq!(reader.next(), Ok(Some(Frame { id: text("b"), ..Frame::default() })));
     }
 
     #[test]
@@ -242,7 +269,7 @@ mod tests {
                     reader.feed(Bytes::copy_from_slice(chunk));
                     reader.next().err()
                 });
-                assert_eq!(outcome, Some(TooLarge), "{body:?} in chunks of {size}");
+                assert_eq!(outcome, Some(TooLarge(LIMIT)), "{body:?} in chunks of {size}");
             }
         }
     }
@@ -251,8 +278,8 @@ mod tests {
     fn frames_before_an_oversized_one_are_returned() {
         let mut reader = Reader::new(LIMIT);
         reader.feed(Bytes::from(format!("data: a\n\ndata: {}\n\n", "x".repeat(LIMIT))));
-        assert_eq!(reader.next(), Ok(Some(Frame { data: b"a".to_vec(), ..Frame::default() })));
-        assert_eq!(reader.next(), Err(TooLarge));
+        assert_eq!(reader.next(), Ok(Some(Frame { data: Some(b"a".to_vec()), ..Frame::default() })));
+        assert_eq!(reader.next(), Err(TooLarge(LIMIT)));
     }
 
     #[test]

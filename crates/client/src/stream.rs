@@ -38,7 +38,6 @@ pub struct EventStream {
     body: Option<Body>,
     dialect: Dialect,
     reader: Reader,
-    max_event_bytes: usize,
     deduplicates: bool,
     /// The requested history length of task snapshots.
     history: Option<u32>,
@@ -56,7 +55,7 @@ impl EventStream {
         let deduplicates = response.headers().contains_key("a2ad-dialect");
         let reader = Reader::new(max_event_bytes);
         let body = Some(response.into());
-        Self { body, dialect, reader, max_event_bytes, deduplicates, history, last_event_id: None }
+        Self { body, dialect, reader, deduplicates, history, last_event_id: None }
     }
 
     /// The next event; `None` at the end and after an error.
@@ -97,11 +96,14 @@ impl EventStream {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         loop {
             match self.reader.next() {
-                Err(TooLarge) => {
-                    let limit_bytes = self.max_event_bytes;
+                Err(TooLarge(limit_bytes)) => {
                     return Poll::Ready(Some(Err(Error::TooLarge { limit_bytes })));
                 }
-                Ok(Some(frame)) => return Poll::Ready(Some(self.decode(&frame))),
+                Ok(Some(frame)) => match frame.data.as_deref() {
+                    // The meaning of a frame is in its data.
+                    None | Some([]) => continue,
+                    Some(data) => return Poll::Ready(Some(self.decode(&frame, data))),
+                },
                 Ok(None) => {}
             }
             match ready!(Pin::new(&mut *body).poll_frame(context)) {
@@ -113,13 +115,13 @@ impl EventStream {
         }
     }
 
-    fn decode(&mut self, frame: &Frame) -> Result<Event, Error> {
+    fn decode(&mut self, frame: &Frame, data: &[u8]) -> Result<Event, Error> {
         let dialect = self.dialect;
-        if frame.is_error {
-            return Err(envelope::decode_error_event(&frame.data, dialect));
+        if frame.event.as_deref() == Some("error") {
+            return Err(envelope::decode_error_event(data, dialect));
         }
-        let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
-        self.last_event_id = frame.seq;
+        let event = envelope::decode(data, dialect, |node| dialect.decode_event(node))?;
+        self.last_event_id = frame.seq();
         Ok(history::of_event(event, self.history))
     }
 }

@@ -2,7 +2,6 @@
 
 mod events;
 mod response;
-mod sse;
 
 use std::{collections::HashMap, error::Error, sync::Arc, time::Duration};
 

@@ -7,6 +7,7 @@
 use std::error::Error;
 
 use bytes::Bytes;
+use client::sse::{self, Frame, TooLarge};
 use futures_util::{StreamExt, TryStream, stream};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -16,10 +17,7 @@ use rmcp::{
 };
 use serde::Deserialize;
 
-use super::{
-    MAX_MESSAGE,
-    sse::{Event, Parser, TooLarge},
-};
+use super::MAX_MESSAGE;
 
 /// Limits of the time that a server wants us to wait before we reconnect, in milliseconds.
 const RETRY_MILLIS: (u64, u64) = (500, 60_000);
@@ -78,9 +76,9 @@ struct Params {
 
 impl Stream {
     /// The event as it is passed on; `None`: it does not belong here.
-    fn admit(&self, event: Event) -> Option<Event> {
+    fn admit(&self, event: Frame) -> Option<Frame> {
         let Some(data) = &event.data else { return Some(event) };
-        let head: Head = serde_json::from_str(data).ok()?;
+        let head: Head = serde_json::from_slice(data).ok()?;
         let token = head.params.and_then(|params| params.progress_token);
         match (self, head.method) {
             (Self::Of(owner), Some(_)) => {
@@ -88,7 +86,7 @@ impl Stream {
             }
             (Self::Of(owner), None) => match (head.id, head.error) {
                 (Some(id), _) => owner.has_id(&id).then_some(event),
-                (None, error) => Some(Event { data: Some(owner.error(error?)), ..event }),
+                (None, error) => Some(Frame { data: Some(owner.error(error?).into()), ..event }),
             },
             (Self::Unsolicited, None) => None,
             (Self::Unsolicited, Some(_)) | (Self::Resumed, _) => Some(event),
@@ -96,10 +94,10 @@ impl Stream {
     }
 
     /// What the request gets instead of an answer that is too large.
-    fn answer(&self, problem: &TooLarge) -> Option<Event> {
+    fn answer(&self, problem: &TooLarge) -> Option<Frame> {
         let Self::Of(owner) = self else { return None };
         let error = ErrorData::internal_error(format!("the answer is not accepted: {problem}"), None);
-        Some(Event { data: Some(owner.error(error)), ..Event::default() })
+        Some(Frame { data: Some(owner.error(error).into()), ..Frame::default() })
     }
 }
 
@@ -116,14 +114,15 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let reader = Reader { body: Some(Box::pin(body)), parser: Parser::new(MAX_MESSAGE), stream };
-    stream::unfold(reader, |mut reader| async move { Some((Ok(sse(reader.next().await?)), reader)) }).boxed()
+    let reader = Reader { body: Some(Box::pin(body)), frames: sse::Reader::new(MAX_MESSAGE), stream };
+    stream::unfold(reader, |mut reader| async move { Some((Ok(passed_on(reader.next().await?)), reader)) })
+        .boxed()
 }
 
 struct Reader<B> {
     /// `None` after its end.
     body: Option<B>,
-    parser: Parser,
+    frames: sse::Reader,
     stream: Stream,
 }
 
@@ -132,23 +131,26 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<Frame> {
         loop {
-            while let Some(event) = self.parser.next() {
-                if let Some(event) = self.stream.admit(event) {
-                    return Some(event);
+            match self.frames.next() {
+                Ok(Some(event)) => match self.stream.admit(event) {
+                    Some(event) => return Some(event),
+                    None => tracing::debug!("an MCP server sent a message on the stream of another request"),
+                },
+                Ok(None) => {
+                    let bytes = self.read().await?;
+                    self.frames.feed(bytes);
                 }
-                tracing::debug!("an MCP server sent a message on the stream of another request");
-            }
-            let bytes = self.read().await?;
-            if let Err(too_large) = self.parser.add(&bytes) {
-                tracing::warn!(%too_large, "a stream of an MCP server is not read further");
-                self.body = None;
-                return match self.stream.answer(&too_large) {
-                    Some(answer) => Some(answer),
-                    // The library would request the same event again.
-                    None => std::future::pending().await,
-                };
+                Err(too_large) => {
+                    tracing::warn!(%too_large, "a stream of an MCP server is not read further");
+                    self.body = None;
+                    return match self.stream.answer(&too_large) {
+                        Some(answer) => Some(answer),
+                        // The library would request the same event again.
+                        None => std::future::pending().await,
+                    };
+                }
             }
         }
     }
@@ -171,26 +173,37 @@ where
     }
 }
 
-fn sse(event: Event) -> Sse {
+fn passed_on(event: Frame) -> Sse {
     let (min, max) = RETRY_MILLIS;
     let mut sse = Sse::default();
-    Event { event: sse.event, data: sse.data, id: sse.id, retry: sse.retry } = event;
-    sse.retry = sse.retry.map(|millis| millis.clamp(min, max));
+    sse.data = event.data.map(text);
+    sse.retry = event.retry.map(|millis| millis.clamp(min, max));
+    (sse.event, sse.id) = (event.event, event.id);
     sse
+}
+
+fn text(data: Vec<u8>) -> String {
+    String::from_utf8(data).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// The messages in a stream that answers request 1, for tests with damaged bytes.
 pub(in super::super) fn read_events(chunks: &[&[u8]]) -> Vec<String> {
     let stream = Stream::Of(Owner { id: RequestId::Number(1), token: None });
-    let mut parser = Parser::new(MAX_MESSAGE);
+    let mut frames = sse::Reader::new(MAX_MESSAGE);
     let mut messages = Vec::new();
     for chunk in chunks {
-        if let Err(too_large) = parser.add(chunk) {
-            messages.extend(stream.answer(&too_large).and_then(|event| event.data));
-            break;
+        frames.feed(Bytes::copy_from_slice(chunk));
+        loop {
+            let event = match frames.next() {
+                Ok(None) => break,
+                Ok(Some(event)) => stream.admit(event),
+                Err(too_large) => {
+                    messages.extend(stream.answer(&too_large).and_then(|event| event.data).map(text));
+                    return messages;
+                }
+            };
+            messages.extend(event.and_then(|event| event.data).map(text));
         }
-        let admitted = std::iter::from_fn(|| parser.next()).filter_map(|event| stream.admit(event));
-        messages.extend(admitted.filter_map(|event| event.data));
     }
     messages
 }
