@@ -285,7 +285,7 @@ pub(crate) fn assign_message_id(req: &mut SendMessage) {
 }
 
 fn assign_task_id(dialect: Dialect, req: &mut SendMessage) {
-    if dialect.clients_choose_task_ids() && req.message.task_id.is_none() {
+    if dialect.rules().clients_choose_task_ids && req.message.task_id.is_none() {
         req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
     }
 }

@@ -52,7 +52,7 @@ impl Origin {
     /// Whether a send can be answered with a message instead of a task. Without it every send creates a visible task.
     pub fn supports_message_replies(self) -> bool {
         match self {
-            Self::A2a(dialect) => dialect.supports_message_replies(),
+            Self::A2a(dialect) => dialect.rules().supports_message_replies,
             Self::Mcp | Self::Run => false,
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn check_request(
     operation: Operation,
 ) -> Result<Operation, Error> {
     let Some(registered) = endpoint.registered() else { return Ok(operation) };
-    if dialect.requires_extensions() {
+    if dialect.rules().requires_extensions {
         extensions::check(&endpoint.settings().extensions, headers, &operation)?;
     }
     match &operation {
@@ -126,7 +126,7 @@ fn apply_profile(endpoint: &Endpoint, dialect: Dialect, mut operation: Operation
         // The profile has no operation to fetch the task later.
         req.return_immediately = false;
     }
-    if endpoint.profile().task_policy.always_include_history && !dialect.includes_history_by_default() {
+    if endpoint.profile().task_policy.always_include_history && !dialect.rules().includes_history_by_default {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,

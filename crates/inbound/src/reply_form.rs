@@ -12,7 +12,7 @@ pub(crate) fn apply(profile: &Profile, dialect: Dialect, reply: Reply) -> Result
         return Err(Error::new(ErrorKind::Internal, text).with("taskId", &task.id));
     }
     let as_message = profile.reply == ReplyForm::Message
-        && dialect.supports_message_replies()
+        && dialect.rules().supports_message_replies
         && task.status.state == TaskState::Completed;
     Ok(if as_message { Reply::SentMessage(result_message(task)) } else { Reply::SentTask(task) })
 }

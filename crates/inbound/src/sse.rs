@@ -95,7 +95,7 @@ pub(crate) fn events<E: EventEncoder>(
 /// Sends an error as a stream of one event, for clients that can read nothing else. Errors with an HTTP status of their
 /// own and those of 1.0 are plain responses.
 pub(crate) fn error_response(format: &ResponseFormat<'_>, error: &Error, now: Timestamp) -> Response {
-    if format.dialect.accepts_plain_stream_errors() || error.kind.row().rpc_http != 200 {
+    if format.dialect.rules().accepts_plain_stream_errors || error.kind.row().rpc_http != 200 {
         return respond::error_response(format, error, now);
     }
     format.set_dialect_header(stream_of(Body::from(error_event(

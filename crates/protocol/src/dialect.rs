@@ -12,6 +12,7 @@ mod notification;
 mod page;
 mod query;
 mod rest;
+mod rules;
 pub mod v03;
 pub mod v03_proto;
 pub mod v1;
@@ -19,6 +20,7 @@ pub mod v1;
 pub use card_style::CardStyle;
 pub use family::{MethodFamily, nearest_method, not_found, of_method};
 pub use frames::Frames;
+pub use rules::DialectRules;
 
 use crate::{
     AgentCard,
@@ -27,8 +29,8 @@ use crate::{
 
 /// A generation of the protocol together with its wire form.
 ///
-/// Code that depends on the dialect matches all variants by name, so that a new dialect does not compile until each
-/// rule has been decided for it.
+/// Code asks for a rule ([`Dialect::rules`]) or matches all variants by name, so that a new dialect does not compile until
+/// each rule has been decided for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The first public draft, up to 0.1.
@@ -48,21 +50,17 @@ impl Dialect {
 
     /// The generation as people read it, in headers, logs and output.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::V03 | Self::V03Proto => "0.3",
-            Self::V1 => "1.0",
-        }
+        self.rules().label
+    }
+
+    /// The version to write in headers and cards.
+    pub fn version(self) -> &'static str {
+        self.rules().version
     }
 
     /// The number used in the store.
     pub fn number(self) -> u8 {
-        match self {
-            Self::V1 => 0,
-            Self::Draft => 1,
-            Self::V03 => 2,
-            Self::V03Proto => 3,
-        }
+        self.rules().number
     }
 
     /// The dialect with this number.
@@ -78,129 +76,6 @@ impl Dialect {
             (Some("0"), Some("2" | "3")) => Some(Self::V03),
             (Some("0"), Some("0" | "1")) => Some(Self::Draft),
             _ => None,
-        }
-    }
-
-    /// The version to write in headers and cards.
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::Draft => draft::VERSION,
-            Self::V03 | Self::V03Proto => v03::VERSION,
-            Self::V1 => v1::VERSION,
-        }
-    }
-
-    /// The header that lists extensions, in requests and responses.
-    pub fn extensions_header(self) -> Option<&'static str> {
-        match self {
-            Self::Draft => None,
-            Self::V03 | Self::V03Proto => Some("x-a2a-extensions"),
-            Self::V1 => Some("a2a-extensions"),
-        }
-    }
-
-    /// The media type of HTTP+JSON bodies.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Draft | Self::V03 | Self::V03Proto => "application/json",
-            Self::V1 => "application/a2a+json",
-        }
-    }
-
-    /// Whether a client that does not declare a required extension is rejected.
-    pub fn requires_extensions(self) -> bool {
-        match self {
-            Self::V1 => true,
-            Self::Draft | Self::V03 | Self::V03Proto => false,
-        }
-    }
-
-    /// Whether clients accept a plain JSON error as the response to a streaming request.
-    pub fn accepts_plain_stream_errors(self) -> bool {
-        match self {
-            Self::V1 => true,
-            Self::Draft | Self::V03 | Self::V03Proto => false,
-        }
-    }
-
-    /// Whether clients choose task ids: an unknown id creates a task.
-    pub fn clients_choose_task_ids(self) -> bool {
-        match self {
-            Self::Draft => true,
-            Self::V03 | Self::V03Proto | Self::V1 => false,
-        }
-    }
-
-    /// Whether a message to a completed or failed task opens its next turn.
-    pub fn reopens_finished_tasks(self) -> bool {
-        match self {
-            Self::Draft => true,
-            Self::V03 | Self::V03Proto | Self::V1 => false,
-        }
-    }
-
-    /// Whether a send can be answered with a message instead of a task. Without it every send creates a
-    /// visible task.
-    pub fn supports_message_replies(self) -> bool {
-        match self {
-            Self::Draft => false,
-            Self::V03 | Self::V03Proto | Self::V1 => true,
-        }
-    }
-
-    /// Whether the metadata of a request becomes the metadata of its task.
-    pub fn copies_request_metadata(self) -> bool {
-        match self {
-            Self::Draft => true,
-            Self::V03 | Self::V03Proto | Self::V1 => false,
-        }
-    }
-
-    /// Whether tasks include their history when the request has no `historyLength`.
-    pub fn includes_history_by_default(self) -> bool {
-        match self {
-            Self::Draft => false,
-            Self::V03 | Self::V03Proto | Self::V1 => true,
-        }
-    }
-
-    /// Whether a subscription stays open when the task is interrupted.
-    pub fn subscription_survives_interruption(self) -> bool {
-        match self {
-            Self::V1 => true,
-            Self::Draft | Self::V03 | Self::V03Proto => false,
-        }
-    }
-
-    /// Whether every message has an id.
-    pub fn has_message_ids(self) -> bool {
-        match self {
-            Self::Draft => false,
-            Self::V03 | Self::V03Proto | Self::V1 => true,
-        }
-    }
-
-    /// Whether a stream sends a whole task as one frame. Otherwise it is split into its status and its artifacts.
-    pub fn streams_whole_tasks(self) -> bool {
-        match self {
-            Self::Draft => false,
-            Self::V03 | Self::V03Proto | Self::V1 => true,
-        }
-    }
-
-    /// Whether a stream identifies an artifact by its index among the task's artifacts.
-    pub fn streams_artifact_indexes(self) -> bool {
-        match self {
-            Self::Draft => true,
-            Self::V03 | Self::V03Proto | Self::V1 => false,
-        }
-    }
-
-    /// Whether subscribing to a finished task yields its final status instead of an error.
-    pub fn replays_final_status(self) -> bool {
-        match self {
-            Self::V1 => false,
-            Self::Draft | Self::V03 | Self::V03Proto => true,
         }
     }
 }

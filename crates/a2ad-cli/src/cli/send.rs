@@ -62,7 +62,7 @@ pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlag
 /// Checks that the task exists where clients choose task ids: there, a message to an unknown task would create it.
 /// Any other error is reported when the message is sent.
 pub(super) async fn check_task_exists(client: &Client, task: Option<&TaskId>) -> Result<(), Failure> {
-    let Some(id) = task.filter(|_| client.dialect().clients_choose_task_ids()) else { return Ok(()) };
+    let Some(id) = task.filter(|_| client.dialect().rules().clients_choose_task_ids) else { return Ok(()) };
     match client.get_task(GetTask { history_length: Some(0), ..GetTask::from(id) }).await {
         Err(Error::Protocol(error)) if error.kind == ErrorKind::TaskNotFound => {
             Err(Error::Protocol(error).into())

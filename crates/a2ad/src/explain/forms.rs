@@ -110,7 +110,7 @@ pub(super) fn decode(
     value: &ModelValue,
     written: &[String],
 ) -> Result<ModelValue, protocol::Error> {
-    if let (false, ModelValue::Event(Event::Task(_))) = (dialect.streams_whole_tasks(), value) {
+    if let (false, ModelValue::Event(Event::Task(_))) = (dialect.rules().streams_whole_tasks, value) {
         return Ok(ModelValue::Event(Event::Task(task_from_frames(written)?)));
     }
     let Some(first) = written.first() else { return Ok(value.clone()) };
@@ -120,7 +120,7 @@ pub(super) fn decode(
         ModelValue::Operation(operation) => {
             ModelValue::Operation(read_operation(dialect, operation, first, LENIENT)?)
         }
-        ModelValue::Event(Event::Message(_)) if !dialect.supports_message_replies() => {
+        ModelValue::Event(Event::Message(_)) if !dialect.rules().supports_message_replies => {
             // The draft encodes a bare message as the status message of a final status event.
             let message = match dialect.decode_event(node)? {
                 Event::Status(update) => update.status.message,

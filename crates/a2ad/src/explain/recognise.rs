@@ -162,7 +162,7 @@ fn recognise_object(raw: Raw<'_>, envelope: Envelope) -> Result<Recognised<'_>, 
     let dialect = dialect_of(&object, what);
     let name = what.name();
     if what == Shape::WrappedEvent
-        || envelope == Envelope::JsonRpcResult && dialect.supports_message_replies()
+        || envelope == Envelope::JsonRpcResult && dialect.rules().supports_message_replies
         || what.is_update()
     {
         let event = decode_at(from, dialect, name, raw, |node| dialect.decode_event(node))?;

@@ -58,7 +58,7 @@ pub(super) fn truncated_timestamps(input: &[Leaf]) -> Vec<String> {
 
 /// The paths of empty message ids, in dialects that require an id for every message.
 pub(super) fn missing_message_ids(dialect: Dialect, shown: &[Leaf]) -> Vec<String> {
-    let empty = |leaf: &&Leaf| is_empty_message_id(leaf) && dialect.has_message_ids();
+    let empty = |leaf: &&Leaf| is_empty_message_id(leaf) && dialect.rules().has_message_ids;
     shown.iter().filter(empty).map(|leaf| leaf.path.clone()).collect()
 }
 

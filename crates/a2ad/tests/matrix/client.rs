@@ -124,10 +124,10 @@ impl Client {
     /// Checks a subscription to a terminal task: the last status again, or an error in 1.0.
     pub(crate) async fn check_terminal(&self, task: &TaskSnapshot, last: &str) {
         match self.subscribe(&task.id, None).await {
-            Ok(mut stream) if self.interface.dialect.replays_final_status() => {
+            Ok(mut stream) if self.interface.dialect.rules().replays_final_status => {
                 assert_eq!(stream.remaining_lines().await, [last], "{self}");
             }
-            Err(kind) if !self.interface.dialect.replays_final_status() => {
+            Err(kind) if !self.interface.dialect.rules().replays_final_status => {
                 assert_eq!(kind, ErrorKind::UnsupportedOperation, "{self}");
             }
             other => panic!("{self}: {:?}", other.map(|_| "a stream")),
@@ -142,7 +142,7 @@ impl Client {
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         // A task id with characters that have a meaning in a URL path.
         let client_task_id = || format!("job/{number}:cancel?%2F=ü&#").as_str().into();
-        let names_tasks = self.interface.dialect.clients_choose_task_ids();
+        let names_tasks = self.interface.dialect.rules().clients_choose_task_ids;
         let task_id = new.task.map(|task| task.id.as_str().into());
         let message = Message {
             task_id: task_id.or_else(|| names_tasks.then(client_task_id)),

@@ -79,7 +79,7 @@ impl Interface {
 
     /// Whether responses contain the history only on request.
     pub(crate) fn omits_history_by_default(&self) -> bool {
-        !self.dialect.includes_history_by_default()
+        !self.dialect.rules().includes_history_by_default
     }
 
     /// Sends a request and reads the response head, whose `a2ad-dialect` must be the interface's own dialect.

@@ -130,7 +130,7 @@ async fn input_can_be_given_through_every_interface() {
 
         // Only the draft can reopen a completed task.
         let again = other.try_send(NewMessage::new("run").to_task(&done)).await;
-        if other.interface.dialect.reopens_finished_tasks() {
+        if other.interface.dialect.rules().reopens_finished_tasks {
             let reopened = again.unwrap();
             assert_eq!((reopened.state, reopened.history.len()), (TaskState::InputRequired, 6));
             for observer in creator.all_interfaces() {

@@ -32,7 +32,7 @@ impl Follow<'_> {
     }
 
     fn on_first_event(&mut self, event: Event) {
-        let is_split = !self.client.dialect().streams_whole_tasks();
+        let is_split = !self.client.dialect().rules().streams_whole_tasks;
         match (event, self.opening) {
             (event @ (Event::Task(_) | Event::Message(_)), Opening::Send) => self.on_later_event(event),
             // A split snapshot starts with the status.

@@ -17,7 +17,7 @@ impl Follow<'_> {
         if self.task_id.is_none() && !self.deduplicates {
             return Err(error);
         }
-        let snapshot_incomplete = !self.client.dialect().streams_whole_tasks()
+        let snapshot_incomplete = !self.client.dialect().rules().streams_whole_tasks
             && matches!(self.opening, Opening::Send)
             && !self.past_snapshot;
         if snapshot_incomplete {
@@ -36,7 +36,7 @@ impl Follow<'_> {
         let (opening, opened) = match (&self.task_id, self.cursor) {
             (None, _) => (Opening::Send, self.client.stream(self.req.clone()).await),
             (Some(id), Some(cursor)) => (Opening::After(cursor), self.client.resume(id, cursor).await),
-            (Some(_), None) if !self.client.dialect().streams_whole_tasks() => {
+            (Some(_), None) if !self.client.dialect().rules().streams_whole_tasks => {
                 self.state = State::Polling(FIRST_POLL);
                 return Ok(true);
             }

@@ -30,7 +30,7 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
             notify_agent(engine, &call, &row);
             // Updates that the run committed between the read and the cancel belong to the task too.
             let history =
-                call.dialect().includes_history_by_default() || call.task_policy.always_include_history;
+                call.dialect().rules().includes_history_by_default || call.task_policy.always_include_history;
             let history_length = if history { None } else { Some(0) };
             return load_canceled(engine, &call, &req.id, history_length).await.map(Reply::Task);
         }

@@ -74,7 +74,7 @@ pub(super) async fn submit(
     let skill = requested_skill(registered, &call.scope, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
-    let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().copies_request_metadata());
+    let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().rules().copies_request_metadata);
     let skill = skill.as_deref();
     let push = req.push.as_ref();
     let ctx = SendContext {
@@ -161,7 +161,7 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
     let SendContext { engine, call, .. } = ctx;
     let found = match get_task::load_row(engine, call, id).await {
         Err(Error::Refused(error))
-            if error.kind == ErrorKind::TaskNotFound && call.dialect().clients_choose_task_ids() =>
+            if error.kind == ErrorKind::TaskNotFound && call.dialect().rules().clients_choose_task_ids =>
         {
             None
         }

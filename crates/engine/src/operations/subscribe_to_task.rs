@@ -30,8 +30,11 @@ pub(super) async fn subscribe_to_task(
     call: Call,
     req: SubscribeToTask,
 ) -> Result<TaskStream> {
-    let until =
-        if call.dialect().subscription_survives_interruption() { Until::Terminal } else { Until::Settled };
+    let until = if call.dialect().rules().subscription_survives_interruption {
+        Until::Terminal
+    } else {
+        Until::Settled
+    };
     let row = load_row(engine, &call, &req.id).await?;
     if is_over(&row, call.resume) {
         return last_event(engine, &call, &row, until).await;
@@ -90,7 +93,7 @@ async fn artifacts_as_of(
     seq: Seq,
 ) -> Result<Vec<ArtifactId>> {
     let (mut artifacts, mut known) = (Vec::new(), HashSet::new());
-    if !call.dialect().streams_artifact_indexes() {
+    if !call.dialect().rules().streams_artifact_indexes {
         return Ok(artifacts);
     }
     let mut reader = LogReader::new(&*engine.store, &call.scope, row, seq);
@@ -119,7 +122,7 @@ fn is_over(row: &TaskRow, resume: Option<Resume>) -> bool {
 
 /// The reply for a terminal task: a stream with its last status in the older dialects, an error in 1.0.
 async fn last_event(engine: &EngineInner, call: &Call, row: &TaskRow, until: Until) -> Result<TaskStream> {
-    if call.dialect().replays_final_status() {
+    if call.dialect().rules().replays_final_status {
         // Nothing follows a terminal status, so the last entry is the terminal status.
         let entries = engine.store.entries(&call.scope, row.no, row.last_seq - 1, 1).await?;
         return Ok(TaskStream::of(entries, until));

@@ -55,7 +55,7 @@ pub fn follow_up(
     if context.is_some_and(|given| *given != names.context) {
         return Err(Error::invalid("message.contextId", "expected the context of the task, or none"));
     }
-    if dialect.reopens_finished_tasks() && matches!(state, TaskState::Completed | TaskState::Failed) {
+    if dialect.rules().reopens_finished_tasks && matches!(state, TaskState::Completed | TaskState::Failed) {
         return Ok(FollowUp::Reopen);
     }
     if state.is_terminal() {

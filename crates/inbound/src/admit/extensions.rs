@@ -55,7 +55,7 @@ pub(crate) fn activated_header(
     if declared.is_empty() {
         return None;
     }
-    let name = HeaderName::from_static(dialect.extensions_header()?);
+    let name = HeaderName::from_static(dialect.rules().extensions_header?);
     let uris = declared.iter().map(|extension| extension.uri.as_str());
     let active: Vec<&str> = uris.filter(|uri| requested(headers).any(|asked| asked == *uri)).collect();
     let value = HeaderValue::from_str(&active.join(", ")).ok()?;
@@ -64,7 +64,8 @@ pub(crate) fn activated_header(
 
 /// The extensions a client requests, in the header of any protocol generation, given once or repeatedly.
 fn requested(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let names = [Dialect::V1, Dialect::V03].into_iter().filter_map(Dialect::extensions_header);
+    let names =
+        [Dialect::V1, Dialect::V03].into_iter().filter_map(|dialect| dialect.rules().extensions_header);
     let values = names.flat_map(|name| headers.get_all(name));
     values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim)
 }

@@ -82,7 +82,7 @@ pub(crate) fn requested_envelope(
     errors: ErrorTable,
     headers: &HeaderMap,
 ) -> Option<Envelope> {
-    let media_type = dialect.media_type();
+    let media_type = dialect.rules().media_type;
     let is_named = [header::ACCEPT, header::CONTENT_TYPE]
         .iter()
         .any(|name| header_names_type(headers, name, media_type));
@@ -97,7 +97,7 @@ pub(crate) fn envelope(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap
 /// The media type of a response. In 1.0.1 it is the binding's own, unless the client names plain JSON or gives the
 /// binding's own type quality 0; in 1.0.0 it is plain JSON, unless the client accepts the binding's own type.
 fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'static str {
-    let own = dialect.media_type();
+    let own = dialect.rules().media_type;
     if own == respond::JSON || header_names_type(headers, &header::ACCEPT, own) {
         return own;
     }

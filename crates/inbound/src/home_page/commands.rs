@@ -92,7 +92,7 @@ pub(super) fn examples(
 
 fn send(dialect: Dialect, example: &str) -> Operation {
     let mut send = SendMessage::new(Message::new("try-1", Role::User, vec![Part::text(example)]));
-    if dialect.clients_choose_task_ids() {
+    if dialect.rules().clients_choose_task_ids {
         send.message.task_id = Some(TaskId::from("try-1"));
         send.message.id = "".into();
         send.history_length = Some(0);

@@ -31,7 +31,7 @@ pub(super) async fn follow_up(
     let engine = ctx.engine;
     let names = PublicIds::of(&engine.ids, row);
     let dialect = ctx.call.dialect();
-    if dialect.clients_choose_task_ids()
+    if dialect.rules().clients_choose_task_ids
         && ctx.registered.dedupe() != Dedupe::Off
         // A key decides instead of the content.
         && ctx.key.is_none()

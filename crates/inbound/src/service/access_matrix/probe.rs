@@ -265,7 +265,7 @@ fn send(field: Field, id: &str, config: &str, of: &Asker) -> SendMessage {
         | Field::Signed => {}
     }
     // Clients of the draft choose the ids of their tasks.
-    if of.dialect.clients_choose_task_ids() && message.task_id.is_none() {
+    if of.dialect.rules().clients_choose_task_ids && message.task_id.is_none() {
         message.task_id = Some(TaskId::from(format!("own-{:06}", of.serial)));
     }
     SendMessage { push, ..SendMessage::new(message) }
