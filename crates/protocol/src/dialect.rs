@@ -10,6 +10,7 @@ pub mod legacy;
 pub mod merged;
 mod notification;
 mod page;
+mod proto_json;
 mod query;
 mod rest;
 mod rules;

@@ -14,5 +14,39 @@ pub mod push;
 pub mod reply;
 pub mod task;
 
+use super::{proto_json::ProtoJson, v1::message::PARTS};
+use crate::{
+    Message, Part, TaskStatus,
+    json::{
+        read::{Object, Read},
+        write::Writer,
+    },
+};
+
 /// The version number clients use for this dialect.
 pub const VERSION: &str = "0.3";
+
+struct Form;
+
+impl ProtoJson for Form {
+    fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
+        object.list_required_in_request("parts", PARTS, |node| message::decode_parts(node, max))
+    }
+
+    fn encode_parts(writer: &mut Writer, parts: &[Part]) {
+        message::encode_parts(writer, parts);
+    }
+
+    fn encode_message(writer: &mut Writer, message: &Message) {
+        message::encode(writer, message);
+    }
+
+    fn encode_status(writer: &mut Writer, status: &TaskStatus) {
+        task::encode_status(writer, status);
+    }
+
+    /// A settled status (terminal or interrupted) is the last frame of its stream.
+    fn encode_settled(writer: &mut Writer) {
+        writer.key("final").boolean(true);
+    }
+}

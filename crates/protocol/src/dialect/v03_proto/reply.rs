@@ -9,13 +9,15 @@ use crate::{
     },
 };
 
-use super::{card, event, push, task};
+use super::{card, event, message, push, task};
 
 /// Writes a reply.
 pub fn encode(writer: &mut Writer, reply: &Reply) {
     match reply {
-        Reply::SentTask(task) => event::encode_task(writer, task),
-        Reply::SentMessage(message) => event::encode_message(writer, message),
+        Reply::SentTask(task) => writer.object(|writer| task::encode(writer.key("task"), task)),
+        Reply::SentMessage(message) => {
+            writer.object(|writer| message::encode(writer.key("message"), message));
+        }
         Reply::Task(task) => task::encode(writer, task),
         Reply::Tasks(tasks) => page::encode(writer, tasks, |writer, task| {
             task::encode_listed(writer, task, tasks.with_artifacts);

@@ -1,10 +1,10 @@
 //! Tasks, their status and artifacts.
 
 use crate::{
-    Artifact, Json, Task, TaskState, TaskStatus,
+    Json, Task, TaskState, TaskStatus,
     dialect::{
         legacy::{carrier, time},
-        v1::message::PARTS,
+        proto_json,
     },
     json::{
         read::{Node, Read},
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-use super::message;
+use super::{Form, message};
 
 /// Names and numbers of the states. The second spelling of canceled is from the newer protobuf file.
 const STATES: [(&str, i32, TaskState); 10] = [
@@ -49,7 +49,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         status,
         // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
         // limited instead.
-        artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
+        artifacts: object.list("artifacts", |node| proto_json::decode_artifact::<Form>(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
         metadata: with_unknown_state(object.json_object("metadata")?, unknown_state),
     })
@@ -62,18 +62,7 @@ pub fn encode(writer: &mut Writer, task: &Task) {
 
 /// Writes a task of a list: `artifacts` always present, even if empty, or never.
 pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
-    writer.object(|writer| {
-        writer.text("id", task.id.as_str());
-        writer.text("contextId", task.context_id.as_str());
-        encode_status(writer.key("status"), &task.status);
-        if with_artifacts {
-            writer.key("artifacts").array(&task.artifacts, encode_artifact);
-        }
-        if !task.history.is_empty() {
-            writer.key("history").array(&task.history, message::encode);
-        }
-        writer.maybe_json("metadata", task.metadata.as_ref());
-    });
+    proto_json::encode_task::<Form>(writer, task, with_artifacts);
 }
 
 /// Reads a status. An unknown state becomes `Unspecified` and its name is returned beside it.
@@ -110,23 +99,6 @@ pub(super) fn with_unknown_state(metadata: Option<Json>, unknown_state: Option<S
     }
 }
 
-/// Reads the artifact of an update.
-pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
-    decode_parts_of(node, message::MAX_PARTS)
-}
-
-/// Writes an artifact.
-pub(super) fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
-    writer.object(|writer| {
-        writer.text("artifactId", artifact.id.as_str());
-        writer.maybe_text("name", artifact.name.as_deref());
-        writer.maybe_text("description", artifact.description.as_deref());
-        message::encode_parts(writer.key("parts"), &artifact.parts);
-        writer.maybe_json("metadata", artifact.metadata.as_ref());
-        writer.texts_unless_empty("extensions", &artifact.extensions);
-    });
-}
-
 fn decode_foreign_state(node: Node<'_, '_>) -> Read<(TaskState, Option<String>)> {
     match decode_state(node) {
         Ok(state) => Ok((state, None)),
@@ -135,17 +107,4 @@ fn decode_foreign_state(node: Node<'_, '_>) -> Read<(TaskState, Option<String>)>
         }
         Err(violation) => Err(violation),
     }
-}
-
-fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
-    let object = node.object()?;
-    Ok(Artifact {
-        id: object.need_text("artifactId")?.into(),
-        name: object.text("name")?,
-        description: object.text("description")?,
-        parts: object
-            .list_required_in_request("parts", PARTS, |node| message::decode_parts(node, max_parts))?,
-        extensions: object.texts("extensions")?,
-        metadata: object.json_object("metadata")?,
-    })
 }

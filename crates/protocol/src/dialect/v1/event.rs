@@ -1,7 +1,8 @@
 //! Stream frames: an object with exactly one of four members.
 
 use crate::{
-    ArtifactId, Error, Event, Message, Task,
+    ArtifactId, Error, Event, Message,
+    dialect::proto_json,
     json::{
         Raw,
         read::{Node, Path, Read},
@@ -10,7 +11,7 @@ use crate::{
     model::{ArtifactUpdate, StatusUpdate},
 };
 
-use super::{message, task};
+use super::{Form, message, task};
 
 /// Reads a frame.
 pub fn decode(node: Node<'_, '_>) -> Read<Event> {
@@ -19,7 +20,11 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
         object.maybe("task", task::decode)?.map(Event::Task),
         object.maybe("message", message::decode)?.map(Event::Message),
         object.maybe("statusUpdate", decode_status_update)?.map(Event::Status),
-        object.maybe("artifactUpdate", decode_artifact_update)?.map(Event::Artifact),
+        object
+            .maybe("artifactUpdate", |node| {
+                proto_json::decode_artifact_update::<Form>(node, message::MAX_PARTS)
+            })?
+            .map(Event::Artifact),
     ];
     let mut events = events.into_iter().flatten();
     match (events.next(), events.next()) {
@@ -74,12 +79,7 @@ pub fn decode_chunk_header(bytes: &[u8]) -> Result<ChunkHeader, Error> {
 
 /// Writes a frame.
 pub fn encode(writer: &mut Writer, event: &Event) {
-    match event {
-        Event::Task(task) => encode_task(writer, task),
-        Event::Message(message) => encode_message(writer, message),
-        Event::Status(update) => encode_status_update(writer, update),
-        Event::Artifact(update) => encode_artifact_update(writer, update),
-    }
+    proto_json::encode_event::<Form>(writer, event);
 }
 
 /// Encodes a frame into its own buffer.
@@ -87,11 +87,6 @@ pub fn encode_bytes(event: &Event) -> Vec<u8> {
     let mut writer = Writer::new();
     encode(&mut writer, event);
     writer.finish()
-}
-
-/// The frame of a task; also the reply to a send that created one.
-pub fn encode_task(writer: &mut Writer, task: &Task) {
-    writer.object(|writer| task::encode(writer.key("task"), task));
 }
 
 /// The frame of a message; also the reply to a send that was answered with a message.
@@ -107,40 +102,4 @@ fn decode_status_update(node: Node<'_, '_>) -> Read<StatusUpdate> {
         status: object.need("status", "a task status", task::decode_status)?,
         metadata: object.json_object("metadata")?,
     })
-}
-
-fn encode_status_update(writer: &mut Writer, update: &StatusUpdate) {
-    writer.object(|writer| {
-        writer.key("statusUpdate").object(|writer| {
-            writer.text("taskId", update.task_id.as_str());
-            writer.text("contextId", update.context_id.as_str());
-            task::encode_status(writer.key("status"), &update.status);
-            writer.maybe_json("metadata", update.metadata.as_ref());
-        });
-    });
-}
-
-fn decode_artifact_update(node: Node<'_, '_>) -> Read<ArtifactUpdate> {
-    let object = node.object()?;
-    Ok(ArtifactUpdate {
-        task_id: object.need_text("taskId")?.into(),
-        context_id: object.text_or_empty("contextId")?.into(),
-        artifact: object.need("artifact", "an artifact", task::decode_artifact)?,
-        append: object.flag("append")?.unwrap_or_default(),
-        last_chunk: object.flag("lastChunk")?.unwrap_or_default(),
-        metadata: object.json_object("metadata")?,
-    })
-}
-
-fn encode_artifact_update(writer: &mut Writer, update: &ArtifactUpdate) {
-    writer.object(|writer| {
-        writer.key("artifactUpdate").object(|writer| {
-            writer.text("taskId", update.task_id.as_str());
-            writer.text("contextId", update.context_id.as_str());
-            task::encode_artifact(writer.key("artifact"), &update.artifact);
-            writer.flag_if_set("append", update.append);
-            writer.flag_if_set("lastChunk", update.last_chunk);
-            writer.maybe_json("metadata", update.metadata.as_ref());
-        });
-    });
 }

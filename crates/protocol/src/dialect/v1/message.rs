@@ -37,7 +37,7 @@ pub fn encode(writer: &mut Writer, message: &Message) {
         writer.maybe_text("taskId", message.task_id.as_ref().map(AsRef::as_ref));
         let name = ROLES.iter().find(|row| row.2 == message.role).map(|row| row.0);
         writer.maybe_text("role", name);
-        encode_parts(writer, &message.parts);
+        writer.key("parts").array(&message.parts, encode_part);
         writer.maybe_json("metadata", message.metadata.as_ref());
         writer.texts_unless_empty("extensions", &message.extensions);
         writer.texts_unless_empty("referenceTaskIds", &message.reference_task_ids);
@@ -52,11 +52,6 @@ pub(super) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part
     object.list_required_in_request("parts", PARTS, |node| {
         node.non_empty_list(max, "parts", PARTS, decode_part)
     })
-}
-
-/// Writes the `parts` of a message or an artifact.
-pub(super) fn encode_parts(writer: &mut Writer, parts: &[Part]) {
-    writer.key("parts").array(parts, encode_part);
 }
 
 fn decode_part(node: Node<'_, '_>) -> Read<Part> {

@@ -2,6 +2,7 @@
 
 use crate::{
     Artifact, Error, ErrorKind, Task, TaskState, TaskStatus,
+    dialect::proto_json,
     json::{
         Raw,
         read::{Node, Path, Read},
@@ -9,7 +10,7 @@ use crate::{
     },
 };
 
-use super::message;
+use super::{Form, message};
 
 /// Names and numbers of the states. The second spelling of canceled is from the older protobuf file.
 const STATES: [(&str, i32, TaskState); 10] = [
@@ -59,27 +60,12 @@ pub fn decode_str(text: &str) -> Result<Task, Error> {
 
 /// Writes a task, omitting empty members.
 pub fn encode(writer: &mut Writer, task: &Task) {
-    encode_fields(writer, task, !task.artifacts.is_empty());
+    encode_listed(writer, task, !task.artifacts.is_empty());
 }
 
 /// Writes a task of a list: `artifacts` always present, even if empty, or never.
 pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
-    encode_fields(writer, task, with_artifacts);
-}
-
-fn encode_fields(writer: &mut Writer, task: &Task, artifacts: bool) {
-    writer.object(|writer| {
-        writer.text("id", task.id.as_str());
-        writer.text("contextId", task.context_id.as_str());
-        encode_status(writer.key("status"), &task.status);
-        if artifacts {
-            writer.key("artifacts").array(&task.artifacts, encode_artifact);
-        }
-        if !task.history.is_empty() {
-            writer.key("history").array(&task.history, message::encode);
-        }
-        writer.maybe_json("metadata", task.metadata.as_ref());
-    });
+    proto_json::encode_task::<Form>(writer, task, with_artifacts);
 }
 
 /// Reads a status.
@@ -105,36 +91,12 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     });
 }
 
-/// Reads the artifact of an update.
-pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
-    decode_parts_of(node, message::MAX_PARTS)
-}
-
-fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
-    let object = node.object()?;
-    Ok(Artifact {
-        id: object.need_text("artifactId")?.into(),
-        name: object.text("name")?,
-        description: object.text("description")?,
-        parts: message::decode_parts(&object, max_parts)?,
-        extensions: object.texts("extensions")?,
-        metadata: object.json_object("metadata")?,
-    })
-}
-
 /// Reads an artifact that was folded from any number of chunks.
 pub fn decode_folded_artifact(node: Node<'_, '_>) -> Read<Artifact> {
-    decode_parts_of(node, usize::MAX)
+    proto_json::decode_artifact::<Form>(node, usize::MAX)
 }
 
 /// Writes an artifact.
 pub fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
-    writer.object(|writer| {
-        writer.text("artifactId", artifact.id.as_str());
-        writer.maybe_text("name", artifact.name.as_deref());
-        writer.maybe_text("description", artifact.description.as_deref());
-        message::encode_parts(writer, &artifact.parts);
-        writer.maybe_json("metadata", artifact.metadata.as_ref());
-        writer.texts_unless_empty("extensions", &artifact.extensions);
-    });
+    proto_json::encode_artifact::<Form>(writer, artifact);
 }
