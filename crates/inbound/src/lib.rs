@@ -27,6 +27,7 @@ mod host_and_origin;
 pub mod listen;
 mod metrics;
 mod negotiate;
+mod network;
 mod open_streams;
 mod openapi;
 mod operator_reports;

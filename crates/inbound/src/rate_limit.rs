@@ -28,6 +28,7 @@ use std::{
 
 use protocol::{Error, ErrorKind};
 
+use crate::network::network;
 use limiter::Limiter;
 pub use rate::Rate;
 
@@ -69,14 +70,6 @@ impl RateKey<'_> {
     /// The key of somebody at this address whose credentials are refused.
     pub(crate) fn of_refused(address: IpAddr) -> RateKey<'static> {
         RateKey::Refused(network(address))
-    }
-}
-
-fn network(address: IpAddr) -> IpAddr {
-    const NETWORK: u128 = !0 << 64;
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
-        address => address,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use super::Caps;
-use crate::metrics::ServerMetrics;
+use crate::{metrics::ServerMetrics, network::network};
 
 /// The connections that are open now.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Connections {
 
     /// Counts a connection from this address, unless there are too many.
     pub(super) fn open(self: &Arc<Self>, address: IpAddr, caps: &Caps) -> Option<Slot> {
-        let client = client(address);
+        let client = network(address);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let from_client = counts.by_client.get(&client).copied().unwrap_or_default();
         if counts.all >= caps.connections || from_client >= caps.per_address {
@@ -62,14 +62,6 @@ impl Drop for Slot {
         } else {
             counts.by_client.insert(self.client, left);
         }
-    }
-}
-
-/// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is what one host is given.
-fn client(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        address => address,
     }
 }
 
