@@ -3,7 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 #![allow(clippy::disallowed_types, reason = "documents are compared as trees")]
 
-use std::{fs, path::Path, process::Stdio, time::Duration};
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -11,7 +17,11 @@ use testkit::{
     http1,
     process::{self, Server},
 };
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpSocket,
+    process::Command,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const CONFIG: &str = r#"
@@ -236,6 +246,69 @@ async fn changes_and_refusals_are_in_the_audit_log() {
     assert!(!fs::read_to_string(&file).unwrap().contains("canary"));
     follow.start_kill().unwrap();
     follow.wait().await.unwrap();
+}
+
+/// Sends a request for operators without their token from another address of this machine.
+#[expect(clippy::disallowed_methods, reason = "a sender at an address of its own")]
+async fn refused_from(source: Ipv4Addr, server: SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((source, 0).into()).unwrap();
+    let mut stream = socket.connect(server).await.unwrap();
+    let head = format!("GET /console/api/keys HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    tokio::time::timeout(TIMEOUT, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_flood_of_refusals_removes_no_change_and_is_counted_by_network() {
+    const SENDERS: u32 = 600;
+    let folder = tempfile::tempdir().unwrap();
+    // As small as they can be: 600 lines of refusals are three times as much.
+    let config = format!("{CONFIG}\n[audit]\nmax_size = \"64KiB\"\nmax_files = 0\n");
+    fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let server = serve(folder.path()).await;
+    run(folder.path(), &["keys", "new", "echo"]).await.succeeds(ON);
+    let begin = Instant::now();
+    for sender in 0..SENDERS {
+        refused_from(Ipv4Addr::from_bits(0x7f00_0100 + sender), server.address).await;
+    }
+    for _ in 0..50 {
+        refused_from(Ipv4Addr::new(127, 9, 9, 9), server.address).await;
+    }
+    let seconds = begin.elapsed().as_secs() + 1;
+    run(folder.path(), &["agents", "disable", "other"]).await.succeeds(ON);
+    stop(server).await;
+
+    let log = run(folder.path(), &["audit", "--json"]).await;
+    let entries: Vec<Value> =
+        log.succeeds("a2ad.db.audit.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ordered = |name: fn(&Value) -> String| entries.iter().map(name).is_sorted();
+    assert!(ordered(|entry| format!("{:09}", entry["seq"].as_u64().unwrap())));
+    assert!(ordered(|entry| entry["time"].as_str().unwrap().to_owned()), "{entries:#?}");
+    let actions: Vec<&str> = entries.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    let is_refusal = |action: &str| action.starts_with("refus");
+    let changes: Vec<&str> = actions.iter().copied().filter(|action| !is_refusal(action)).collect();
+    assert_eq!(changes, ["server.start", "key.create", "agent.disable", "server.stop"]);
+
+    let with_changes = fs::read_to_string(folder.path().join("a2ad.db.audit.jsonl")).unwrap();
+    assert!(!with_changes.contains("refus"), "{with_changes}");
+    let refusals: Vec<&Value> =
+        entries.iter().filter(|entry| is_refusal(entry["action"].as_str().unwrap())).collect();
+    // A second may begin before the first one and end after the last one.
+    assert!(refusals.len() as u64 <= 20 * (seconds + 1), "{} lines in {seconds} s", refusals.len());
+    let count = |entry: &Value| entry["count"].as_u64().unwrap_or(1);
+    assert_eq!(refusals.iter().map(|entry| count(entry)).sum::<u64>(), u64::from(SENDERS) + 50);
+    let dropped = refusals.iter().filter(|entry| entry["action"] == "refusals.dropped");
+    let names_some = |entry: &&Value| {
+        let networks = entry["networks"].as_array().unwrap();
+        networks.len() <= 10 && networks[0]["network"].as_str().unwrap().starts_with("127.")
+    };
+    assert!(dropped.clone().count() > 0 && dropped.clone().all(|entry| names_some(entry)), "{refusals:#?}");
+    let shown = run(folder.path(), &["audit"]).await.succeeds("a2ad.db.audit.jsonl").to_owned();
+    assert!(shown.contains("  refusals.dropped  server  -  count="), "{shown}");
+    assert!(shown.contains("  networks=127."), "{shown}");
 }
 
 #[tokio::test]

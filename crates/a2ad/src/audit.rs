@@ -1,23 +1,23 @@
-//! The audit log of a server: one JSON object in each line of a file beside the store.
+//! The audit log of a server: one JSON object in each line of two files beside the store, one for changes by operators and
+//! one for refusals, so that refusals never remove a change.
 //!
-//! One thread writes it, so that no call waits for the disk; only a change of an operator waits until its line is
-//! written. Refusals are merged: those of one sender with the same action within a second are one line with their
-//! `count`, so that a flood cannot fill the disk. What does not fit into the queue is counted and reported in a line. A
-//! crash may lose the refusals of the last second, never a change that was answered.
+//! One thread writes them, so that no call waits for the disk; only a change of an operator waits until its line is
+//! written. Refusals are merged and limited for a second ([`refusals`]), so that a flood fills neither the disk nor the
+//! memory. A crash may lose the refusals of the last second, never a change that was answered.
 //!
 //! A file that has reached its size is renamed, and the oldest one is removed ([`AuditOptions`]). Lines are numbered over
-//! all files and starts (`seq`).
+//! all files and starts (`seq`), in the order of their times.
 
 mod files;
 mod line;
+mod refusals;
+mod rotated_files;
 
 use std::{
-    collections::HashMap,
     io,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::JoinHandle,
@@ -27,64 +27,68 @@ use std::{
 use engine::Clock;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use inbound::{Audit, AuditEntry};
-use protocol::Timestamp;
 use tokio::sync::{oneshot, watch};
 
 pub use files::{AuditFiles, AuditOptions};
+pub use rotated_files::FileLimits;
 
+use self::{
+    refusals::{RefusalLine, Refusals},
+    rotated_files::{OpenFile, RotatedFiles},
+};
 use crate::ServeError;
 
-/// How many refusals may wait to be written; more are only counted.
-const MAX_QUEUED: usize = 4_096;
-/// How many different refusals are merged at a time; more are only counted.
-const MAX_MERGED: usize = 1_024;
-/// Refusals of this time are one line.
-const MERGED_FOR: Duration = Duration::from_secs(1);
+/// How long refusals are merged and their lines are counted.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// An open audit log. Dropping it writes what is queued.
 pub struct AuditLog {
     jobs: Mutex<Sender<Job>>,
-    pressure: Arc<Pressure>,
+    refusals: SharedRefusals,
     newest: watch::Receiver<u64>,
     files: AuditFiles,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Refusals that wait, and those that were dropped since the last line about that.
-#[derive(Default)]
-struct Pressure {
-    queued: AtomicUsize,
-    dropped: AtomicU64,
+/// Refusals that the thread has not taken yet.
+#[derive(Clone, Default)]
+struct SharedRefusals(Arc<Mutex<Refusals>>);
+
+impl SharedRefusals {
+    fn lock(&self) -> MutexGuard<'_, Refusals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 enum Job {
     /// The sender is dropped when the line is written.
-    Change(AuditEntry, oneshot::Sender<()>),
-    Refusal(AuditEntry),
+    Change(Box<AuditEntry>, oneshot::Sender<()>),
+    /// The first refusal of a second.
+    Refusal,
     Close,
 }
 
 impl AuditLog {
-    /// Starts the log. Its file is opened, and created if there is none, with the first entry: by then the caller has
-    /// the store open, so that no other process writes to it.
+    /// Starts the log. Its files are opened, and created if there are none, with the first entry: by then the caller has
+    /// the store open, so that no other process writes to them.
     pub fn open(options: AuditOptions, clock: Clock) -> io::Result<Self> {
         let files = AuditFiles::new(options);
+        let refusals = SharedRefusals::default();
         let (jobs, queue) = mpsc::channel();
         let (published, newest) = watch::channel(0);
-        let pressure = Arc::new(Pressure::default());
         let writer = Writer {
             files: files.clone(),
-            file: None,
-            last: 0,
+            changes: OpenSeries::of(&files.changes),
+            refused: OpenSeries::of(&files.refusals),
+            last: None,
             published,
-            merged: HashMap::new(),
-            pressure: Arc::clone(&pressure),
+            refusals: refusals.clone(),
             clock,
             has_failed: false,
         };
         let thread =
             std::thread::Builder::new().name("a2ad-audit".into()).spawn(move || writer.run(&queue))?;
-        Ok(Self { jobs: Mutex::new(jobs), pressure, newest, files, thread: Some(thread) })
+        Ok(Self { jobs: Mutex::new(jobs), refusals, newest, files, thread: Some(thread) })
     }
 
     fn send(&self, job: Job) {
@@ -111,17 +115,15 @@ impl Drop for AuditLog {
 impl Audit for AuditLog {
     fn record(&self, entry: AuditEntry) -> BoxFuture<'static, ()> {
         let (written, until_written) = oneshot::channel();
-        self.send(Job::Change(entry, written));
+        self.send(Job::Change(Box::new(entry), written));
         until_written.map(drop).boxed()
     }
 
     fn refuse(&self, entry: AuditEntry) {
-        if self.pressure.queued.load(Ordering::Relaxed) >= MAX_QUEUED {
-            self.pressure.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
+        let is_first = self.refusals.lock().add(entry);
+        if is_first {
+            self.send(Job::Refusal);
         }
-        self.pressure.queued.fetch_add(1, Ordering::Relaxed);
-        self.send(Job::Refusal(entry));
     }
 
     fn read(&self, after: u64, max: usize, wait: Duration) -> BoxFuture<'static, io::Result<Vec<String>>> {
@@ -138,94 +140,88 @@ impl Audit for AuditLog {
 /// What the thread owns.
 struct Writer {
     files: AuditFiles,
-    /// `None` until the first entry, and after an error.
-    file: Option<files::OpenFile>,
-    /// The number of the last line of an open file.
-    last: u64,
+    changes: OpenSeries,
+    refused: OpenSeries,
+    /// The number of the last line; `None` until the first entry, and after an error.
+    last: Option<u64>,
     published: watch::Sender<u64>,
-    merged: HashMap<MergeKey, Merged>,
-    pressure: Arc<Pressure>,
+    refusals: SharedRefusals,
     clock: Clock,
     /// Whether writing has failed and was reported.
     has_failed: bool,
 }
 
-/// Refusals that differ in nothing else are one line: an entry without time, request and task.
-type MergeKey = AuditEntry;
-
-struct Merged {
-    first: AuditEntry,
-    count: u64,
-    until: Instant,
+/// Files to append to.
+struct OpenSeries {
+    files: RotatedFiles,
+    /// `None` until the first entry, and after an error.
+    file: Option<OpenFile>,
 }
 
 impl Writer {
     fn run(mut self, queue: &Receiver<Job>) {
+        let mut end_of_second: Option<Instant> = None;
         loop {
-            let next = self.merged.values().map(|merged| merged.until).min();
-            let wait = next
-                .map_or(Duration::from_secs(3_600), |until| until.saturating_duration_since(Instant::now()));
+            let wait = end_of_second
+                .map_or(Duration::from_secs(3_600), |end| end.saturating_duration_since(Instant::now()));
             match queue.recv_timeout(wait) {
                 Ok(Job::Change(entry, written)) => {
-                    // Earlier refusals come first.
-                    self.write_merged(None);
-                    self.write(&entry, 1);
-                    self.sync();
+                    // Lines are in the order of their times.
+                    let earlier = self.refusals.lock().take();
+                    self.write_refusals(earlier);
+                    self.write_change(&entry);
                     drop(written);
                 }
-                Ok(Job::Refusal(entry)) => {
-                    self.pressure.queued.fetch_sub(1, Ordering::Relaxed);
-                    self.merge(entry);
-                }
+                Ok(Job::Refusal) => end_of_second = Some(Instant::now() + SECOND),
                 Ok(Job::Close) | Err(RecvTimeoutError::Disconnected) => {
-                    self.write_merged(None);
-                    self.sync();
+                    self.end_second();
+                    self.changes.sync();
+                    self.refused.sync();
                     return;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            self.write_merged(Some(Instant::now()));
+            if end_of_second.take_if(|end| *end <= Instant::now()).is_some() {
+                self.end_second();
+            }
         }
     }
 
-    fn merge(&mut self, entry: AuditEntry) {
-        let key = MergeKey { time: Timestamp::from_millis(0), request_id: None, task: None, ..entry.clone() };
-        if let Some(merged) = self.merged.get_mut(&key) {
-            merged.count += 1;
-        } else if self.merged.len() < MAX_MERGED {
-            self.merged.insert(key, Merged { first: entry, count: 1, until: Instant::now() + MERGED_FOR });
-        } else {
-            self.pressure.dropped.fetch_add(1, Ordering::Relaxed);
+    fn write_change(&mut self, entry: &AuditEntry) {
+        let written =
+            append(&self.files, &mut self.last, &mut self.changes, |number| line::encode(number, entry, 1));
+        self.check(written);
+        self.changes.sync();
+    }
+
+    fn write_refusals(&mut self, lines: Vec<RefusalLine>) {
+        for refusal in lines {
+            self.write_refused(|number| line::encode(number, &refusal.first, refusal.count));
         }
     }
 
-    /// Writes the refusals whose time is over at `now`, or all of them, oldest first, and how many were dropped.
-    fn write_merged(&mut self, now: Option<Instant>) {
-        let is_due = |merged: &Merged| now.is_none_or(|now| merged.until <= now);
-        let mut due: Vec<Merged> =
-            self.merged.extract_if(|_, merged| is_due(merged)).map(|(_, merged)| merged).collect();
-        if due.is_empty() {
-            return;
-        }
-        due.sort_by_key(|merged| merged.until);
-        for merged in due {
-            self.write(&merged.first, merged.count);
-        }
-        let dropped = self.pressure.dropped.swap(0, Ordering::Relaxed);
-        if dropped > 0 {
-            let entry = AuditEntry::done(self.clock.now(), "server", "refusals.dropped");
-            self.write(&entry, dropped);
+    fn end_second(&mut self) {
+        let (lines, dropped) = self.refusals.lock().end_second();
+        self.write_refusals(lines);
+        if let Some(dropped) = dropped {
+            let now = self.clock.now();
+            self.write_refused(|number| line::encode_dropped(number, now, &dropped));
         }
     }
 
-    fn write(&mut self, entry: &AuditEntry, count: u64) {
-        match self.append(entry, count) {
-            Ok(()) => {
-                self.published.send_replace(self.last);
+    fn write_refused(&mut self, line: impl FnOnce(u64) -> Vec<u8>) {
+        let written = append(&self.files, &mut self.last, &mut self.refused, line);
+        self.check(written);
+    }
+
+    /// Publishes the number of the line that was written, or reports why it was not.
+    fn check(&mut self, written: io::Result<u64>) {
+        match written {
+            Ok(number) => {
+                self.published.send_replace(number);
                 self.has_failed = false;
             }
             Err(error) => {
-                self.file = None;
                 if !self.has_failed {
                     tracing::error!(%error, file = %self.files.path().display(), "the audit log cannot be written");
                 }
@@ -233,21 +229,36 @@ impl Writer {
             }
         }
     }
+}
 
-    fn append(&mut self, entry: &AuditEntry, count: u64) -> io::Result<()> {
-        if self.file.is_none() {
-            self.file = Some(self.files.open()?);
-            self.last = self.files.last_number()?;
-        }
-        if let Some(file) = &mut self.file {
-            file.append(&self.files, &line::encode(self.last + 1, entry, count))?;
-            self.last += 1;
-        }
-        Ok(())
+/// Appends the line after the last one; returns its number.
+fn append(
+    files: &AuditFiles,
+    last: &mut Option<u64>,
+    series: &mut OpenSeries,
+    line: impl FnOnce(u64) -> Vec<u8>,
+) -> io::Result<u64> {
+    let number = 1 + match last.take() {
+        Some(last) => last,
+        None => files.last_number()?,
+    };
+    let mut file = match series.file.take() {
+        Some(file) => file,
+        None => series.files.open()?,
+    };
+    file.append(&series.files, &line(number))?;
+    series.file = Some(file);
+    *last = Some(number);
+    Ok(number)
+}
+
+impl OpenSeries {
+    fn of(files: &RotatedFiles) -> Self {
+        Self { files: files.clone(), file: None }
     }
 
     fn sync(&mut self) {
-        if let Some(Err(error)) = self.file.as_mut().map(files::OpenFile::sync) {
+        if let Some(Err(error)) = self.file.as_mut().map(OpenFile::sync) {
             tracing::error!(%error, file = %self.files.path().display(), "the audit log cannot be synced");
         }
     }
@@ -268,6 +279,8 @@ pub(crate) fn open_beside(store: &std::path::Path, clock: Clock) -> Result<Audit
 
 #[cfg(test)]
 mod tests {
+    use protocol::Timestamp;
+
     use super::*;
 
     fn entry(action: &'static str) -> AuditEntry {
@@ -289,7 +302,8 @@ mod tests {
     #[tokio::test]
     async fn changes_are_numbered_over_files_and_starts() {
         let folder = tempfile::tempdir().unwrap();
-        let options = AuditOptions { file: folder.path().join("a.jsonl"), max_size: 300, max_files: 2 };
+        let changes = FileLimits { max_size: 300, max_files: 2 };
+        let options = AuditOptions { changes, ..AuditOptions::at(folder.path().join("a.jsonl")) };
         for _ in 0..4 {
             let log = AuditLog::open(options.clone(), clock()).unwrap();
             for _ in 0..2 {

@@ -63,7 +63,7 @@ pub mod internal {
     pub use crate::stdio::{StdioError, serve_stdio};
     pub use crate::{
         admin_token::FILE as ADMIN_TOKEN_FILE,
-        audit::{AuditFiles, AuditLog, AuditOptions, default_file as default_audit_file},
+        audit::{AuditFiles, AuditLog, AuditOptions, FileLimits, default_file as default_audit_file},
         explain::syntax::json_syntax_error,
         listeners::{ListenAddress, Listeners, audiences, is_loopback},
         local::LocalServer,

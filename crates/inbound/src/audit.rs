@@ -9,15 +9,15 @@ use std::{fmt::Debug, net::IpAddr};
 use futures_util::future::BoxFuture;
 use protocol::{ErrorKind, Timestamp};
 
-use crate::{exchange::Exchange, refusal::Refusal};
+use crate::{exchange::Exchange, network::network, refusal::Refusal};
 
 /// Keeps an audit log.
 pub trait Audit: Debug + Send + Sync + 'static {
     /// Records a change. It is in the file when the future resolves.
     fn record(&self, entry: AuditEntry) -> BoxFuture<'static, ()>;
 
-    /// Queues a refusal. Never waits: refusals that follow each other too fast are counted instead, and the last ones
-    /// may be lost if the process is killed.
+    /// Records a refusal soon. Never waits for the disk: refusals that follow each other too fast are only counted, and the
+    /// last ones may be lost if the process is killed.
     fn refuse(&self, entry: AuditEntry);
 
     /// The entries after a number, oldest first, each one JSON object: at most `max` of them. If there are none, waits
@@ -73,6 +73,11 @@ impl AuditEntry {
             request_id: None,
             refused: None,
         }
+    }
+
+    /// What refusals are counted by: the IPv4 address of the sender, or the first address of its IPv6 /64.
+    pub fn network(&self) -> Option<IpAddr> {
+        self.peer.map(network)
     }
 }
 

@@ -117,5 +117,14 @@ fn describe(object: &Object<'_, '_>) -> Read<String> {
         columns.extend(object.text(name)?.map(|value| format!("{name}={value}")));
     }
     columns.extend(object.maybe("count", |node| Ok(format!("count={}", node.text())))?);
+    columns.extend(object.text("network")?.map(|network| format!("network={network}")));
+    columns.extend(object.maybe("networks", |networks| {
+        let counts = networks.list(|network| {
+            let network = network.object()?;
+            let count = network.need("count", "a number", |node| Ok(node.text().to_owned()))?;
+            Ok(format!("{} ({count})", network.need_text("network")?))
+        })?;
+        Ok(format!("networks={}", counts.join(", ")))
+    })?);
     Ok(columns.join("  ") + "\n")
 }

@@ -757,11 +757,15 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "file",
                 "path",
                 "\"\"",
-                "The file; empty: the store's name with `.audit.jsonl`. `\"off\"`: there is no audit log.",
+                "The file with changes; empty: the store's name with `.audit.jsonl`. Refused requests are in the same name with \
+                 `.refused`. `\"off\"`: there is no audit log.",
             )
             .at_start(),
             key("max_size", "size", "\"16MiB\"", "Size at which the file is renamed and a new one begun.").at_start(),
             key("max_files", "number", "4", "How many renamed files are kept.").at_start(),
+            derived("refused_max_size", "size", "`max_size`", "The same for the file with refused requests.").at_start(),
+            derived("refused_max_files", "number", "`max_files`", "The same for the file with refused requests.")
+                .at_start(),
         ],
         reserved: &[],
     },

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use a2ad::internal::{AuditOptions, ListenAddress, SHUTDOWN_LIMIT, default_audit_file};
+use a2ad::internal::{AuditOptions, FileLimits, ListenAddress, SHUTDOWN_LIMIT, default_audit_file};
 use engine::{Limits, MemoryBudget, PrincipalCaps, Retention, push::PushPolicy};
 use inbound::{CardShape, RateLimits};
 use protocol::ErrorTable;
@@ -67,18 +67,23 @@ pub(super) fn audit(section: &Section<'_>, directory: &Path, store: &Path) -> Op
     const MAX_FILES: usize = 1_000;
     let file = section.get("file", |item| item.text().map(str::to_owned)).unwrap_or_default();
     let default = AuditOptions::at(default_audit_file(store));
-    let max_size = section.get("max_size", |item| match values::size(item)? {
+    let size = |item: &Item| match values::size(item)? {
         size if size < MIN_SIZE => Err(format!("expected at least {}", values::show_size(MIN_SIZE))),
         size => Ok(size),
-    });
-    let max_files = section.get("max_files", |item| match values::count(item)? {
+    };
+    let count = |item: &Item| match values::count(item)? {
         count if count > MAX_FILES => Err(format!("expected at most {MAX_FILES}")),
         count => Ok(count),
-    });
+    };
+    let limits = |max_size: &str, max_files: &str, default: FileLimits| FileLimits {
+        max_size: section.get(max_size, size).unwrap_or(default.max_size),
+        max_files: section.get(max_files, count).unwrap_or(default.max_files),
+    };
+    let changes = limits("max_size", "max_files", default.changes);
     let options = AuditOptions {
         file: if file.is_empty() { default.file } else { directory.join(&file) },
-        max_size: max_size.unwrap_or(default.max_size),
-        max_files: max_files.unwrap_or(default.max_files),
+        changes,
+        refusals: limits("refused_max_size", "refused_max_files", changes),
     };
     (file != "off").then_some(options)
 }

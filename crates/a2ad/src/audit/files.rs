@@ -1,179 +1,72 @@
-//! The files of an audit log: the current one, and older ones with `.1`, `.2` and so on at the end of their names.
+//! The files of an audit log: one series for changes by operators and one for refusals, with numbers in common. Each has
+//! limits of its own, so that refusals never remove a change.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    io,
     path::{Path, PathBuf},
 };
 
-use super::line;
-
-/// How much of the end of a file is read to find its last line. Lines are shorter.
-const TAIL: u64 = 64 << 10;
-/// Bytes of one read of entries.
-const MAX_READ: usize = 1 << 20;
+use super::rotated_files::{FileLimits, RotatedFiles};
 
 /// Where an audit log is and how large it becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditOptions {
-    /// The current file.
+    /// The current file with changes. That with refusals has the same name with `.refused`.
     pub file: PathBuf,
-    /// Size at which a file is renamed, in bytes.
-    pub max_size: u64,
-    /// How many renamed files are kept.
-    pub max_files: usize,
+    /// Of the files with changes.
+    pub changes: FileLimits,
+    /// Of the files with refusals.
+    pub refusals: FileLimits,
 }
 
 impl AuditOptions {
-    /// With files of 16 MiB, four of them beside the current one.
+    /// With files of 16 MiB, four of them beside the current one, for changes and for refusals.
     pub fn at(file: PathBuf) -> Self {
-        Self { file, max_size: 16 << 20, max_files: 4 }
+        Self { file, changes: FileLimits::default(), refusals: FileLimits::default() }
     }
 }
 
 /// The files of a log.
 #[derive(Clone, Debug)]
-pub struct AuditFiles(AuditOptions);
-
-/// The current file.
-pub(super) struct OpenFile {
-    file: File,
-    size: u64,
+pub struct AuditFiles {
+    /// Earlier versions wrote refusals here too.
+    pub(super) changes: RotatedFiles,
+    pub(super) refusals: RotatedFiles,
 }
 
 impl AuditFiles {
     /// The files of a log, which need not exist.
     pub fn new(options: AuditOptions) -> Self {
-        Self(options)
+        let mut refused = options.file.clone().into_os_string();
+        refused.push(".refused");
+        Self {
+            changes: RotatedFiles::new(options.file, options.changes),
+            refusals: RotatedFiles::new(refused.into(), options.refusals),
+        }
     }
 
-    /// The current file.
+    /// The current file with changes.
     pub fn path(&self) -> &Path {
-        &self.0.file
-    }
-
-    /// Opens the current file to append to it; only its owner can read it.
-    pub(super) fn open(&self) -> io::Result<OpenFile> {
-        let mut file =
-            OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(self.path())?;
-        let metadata = file.metadata()?;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        }
-        let mut size = metadata.len();
-        if size > 0 {
-            // A line that a crash has cut off does not continue in the next one.
-            let mut last = [0];
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-            if last != *b"\n" {
-                file.write_all(b"\n")?;
-                size += 1;
-            }
-        }
-        Ok(OpenFile { file, size })
+        self.changes.path()
     }
 
     /// The number of the last line; 0 if there is none.
     pub(super) fn last_number(&self) -> io::Result<u64> {
-        for path in self.newest_first() {
-            if let Some(number) = last_number_in(&path)? {
-                return Ok(number);
-            }
-        }
-        Ok(0)
+        Ok(self.changes.last_number()?.max(self.refusals.last_number()?))
     }
 
-    /// The lines after a number, oldest first: at most `max` of them and about a mebibyte.
+    /// The lines after a number, oldest first: at most `max` of them.
     pub fn read(&self, after: u64, max: usize) -> io::Result<Vec<String>> {
-        let mut files = Vec::new();
-        for path in self.newest_first() {
-            let Some(file) = existing(File::open(&path))? else { continue };
-            let mut reader = BufReader::new(file);
-            let mut first = Vec::new();
-            reader.read_until(b'\n', &mut first)?;
-            let number = line::number(String::from_utf8_lossy(&first).trim_end());
-            let begins_before = number.is_some_and(|number| number <= after.saturating_add(1));
-            files.push((first, reader));
-            if begins_before {
-                break;
-            }
+        // What is written from now on is for the next read, also a refusal: a change before it, in the file that has been read
+        // already, would be skipped.
+        let newest = self.last_number()?;
+        if newest <= after {
+            return Ok(Vec::new());
         }
-        let (mut found, mut bytes, mut last) = (Vec::new(), 0, after);
-        for (first, reader) in files.into_iter().rev() {
-            for line in std::iter::once(Ok(first)).chain(reader.split(b'\n')) {
-                let line = line?;
-                // A line that was cut off may not be UTF-8.
-                let line = String::from_utf8_lossy(&line);
-                let line = line.trim_end();
-                // A file that was renamed meanwhile is read twice.
-                let Some(number) = line::number(line).filter(|number| *number > last) else { continue };
-                if found.len() == max || bytes + line.len() > MAX_READ {
-                    return Ok(found);
-                }
-                bytes += line.len();
-                last = number;
-                found.push(line.to_owned());
-            }
-        }
-        Ok(found)
-    }
-
-    fn newest_first(&self) -> impl Iterator<Item = PathBuf> {
-        (0..=self.0.max_files).map(|number| self.numbered(number))
-    }
-
-    /// The current file is number 0.
-    fn numbered(&self, number: usize) -> PathBuf {
-        let mut name = self.0.file.as_os_str().to_owned();
-        if number > 0 {
-            name.push(format!(".{number}"));
-        }
-        name.into()
-    }
-
-    /// Renames all files to the next number; the oldest one is removed.
-    fn rotate(&self) -> io::Result<()> {
-        existing(fs::remove_file(self.numbered(self.0.max_files)))?;
-        for number in (0..self.0.max_files).rev() {
-            existing(fs::rename(self.numbered(number), self.numbered(number + 1)))?;
-        }
-        Ok(())
-    }
-}
-
-impl OpenFile {
-    pub(super) fn append(&mut self, files: &AuditFiles, line: &[u8]) -> io::Result<()> {
-        let is_full = self.size > 0 && self.size + line.len() as u64 > files.0.max_size;
-        if is_full {
-            files.rotate()?;
-            *self = files.open()?;
-        }
-        self.file.write_all(line)?;
-        self.size += line.len() as u64;
-        Ok(())
-    }
-
-    pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-}
-
-fn last_number_in(path: &Path) -> io::Result<Option<u64>> {
-    let Some(mut file) = existing(File::open(path))? else { return Ok(None) };
-    let start = file.metadata()?.len().saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
-    Ok(String::from_utf8_lossy(&tail).lines().rev().find_map(line::number))
-}
-
-/// `None` where a file does not exist.
-fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        let mut all = self.changes.read(after, max)?;
+        all.extend(self.refusals.read(after, max)?);
+        all.sort_unstable_by_key(|(number, _)| *number);
+        let lines = all.into_iter().take_while(|(number, _)| *number <= newest).take(max);
+        Ok(lines.map(|(_, line)| line).collect())
     }
 }

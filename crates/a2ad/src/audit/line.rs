@@ -1,14 +1,54 @@
 //! One line of the audit log.
 
+use std::net::IpAddr;
+
 use inbound::AuditEntry;
-use protocol::json::write::Writer;
+use protocol::{Timestamp, json::write::Writer};
+
+use super::refusals::DroppedRefusals;
 
 /// What every line begins with; the number follows.
 const BEGIN: &str = "{\"seq\":";
 
 /// An entry as one line with its end.
 pub(super) fn encode(number: u64, entry: &AuditEntry, count: u64) -> Vec<u8> {
-    let int = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    encode_with(number, entry, |out| {
+        if count > 1 {
+            out.key("count").int(int(count));
+            // The line is for all addresses of the network; an address of IPv4 is its own.
+            let network = entry.network().filter(IpAddr::is_ipv6);
+            out.maybe_text("network", network.map(show_network).as_deref());
+        }
+    })
+}
+
+/// The refusals of a second that have no line of their own.
+pub(super) fn encode_dropped(number: u64, time: Timestamp, dropped: &DroppedRefusals) -> Vec<u8> {
+    let entry = AuditEntry::done(time, "server", "refusals.dropped");
+    encode_with(number, &entry, |out| {
+        out.key("count").int(int(dropped.count));
+        out.key("networks").array(&dropped.networks, |writer, (network, count)| {
+            writer.object(|out| {
+                out.text("network", &show_network(*network));
+                out.key("count").int(int(*count));
+            });
+        });
+    })
+}
+
+/// `192.0.2.1` or `2001:db8::/64`
+fn show_network(network: IpAddr) -> String {
+    match network {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("{address}/64"),
+    }
+}
+
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn encode_with(number: u64, entry: &AuditEntry, more: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("seq").int(int(number));
@@ -24,9 +64,7 @@ pub(super) fn encode(number: u64, entry: &AuditEntry, count: u64) -> Vec<u8> {
         out.maybe_text("requestId", entry.request_id.map(|id| format!("{id:016x}")).as_deref());
         out.text("outcome", if entry.refused.is_some() { "refused" } else { "done" });
         out.maybe_text("reason", entry.refused.as_deref());
-        if count > 1 || entry.action == "refusals.dropped" {
-            out.key("count").int(int(count));
-        }
+        more(out);
     });
     let mut line = writer.finish();
     line.push(b'\n');
