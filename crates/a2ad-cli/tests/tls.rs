@@ -13,7 +13,9 @@ use testkit::{
     process::{self, Server},
     rpc::{Caller, Failure, message},
 };
+use rusqlite::Connection;
 use tokio::{
+use serde_json::json;
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
@@ -34,6 +36,14 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// An authority, and the certificates it has signed, as files of a folder.
 struct Authority<'a> {
     folder: &'a Path,
+/// A store of the schema before the kind of a name was a part of it: the callers `mtls:CN=alice` and
+/// `mtls:spiffe://example/bob` have a task each.
+const EARLIER_NAMES: &str = include_str!("../../store/tests/fixtures/schema-10-certificates.sql");
+const OF_ALICE: &str = "task_xkc670dbb4tyxryaaeb3ffxdrbac8";
+const OF_BOB: &str = "task_9xr7j9bjqv4vje46b1bjm80bz4ycr";
+/// The ids of the messages that made them.
+const BY_ALICE: &str = "3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e";
+const BY_BOB: &str = "8c1e3f2b-4a7d-4f6b-8d0c-1b2c3d4e5e8a";
     name: &'static str,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -124,6 +134,19 @@ impl Client {
              connection: close\r\n\r\n{text}",
             text.len()
         );
+    /// Sends a message with an id to the agent `closed`.
+    async fn send_again(&self, address: SocketAddr, id: &str, text: &str) -> std::io::Result<Answer> {
+        let call =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message(id, text, false)});
+        let body = call.to_string();
+        let head = format!(
+            "POST /a2a/closed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\na2a-version: 1.0\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        self.request(address, &(head + &body)).await
+    }
+
         self.request(address, &request).await
     }
 }
@@ -324,6 +347,48 @@ async fn operators_have_an_address_of_their_own() {
         assert_eq!(listed.status, 200, "{}", listed.text());
         server.terminate(LIMIT).await.unwrap();
     }
+/// A URI of one certificate that is the subject of another one, in a store that knew both by the same name.
+#[tokio::test]
+async fn names_of_certificates_cannot_collide_and_earlier_tasks_stay_readable() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    authority.sign("alice", |_| {});
+    for (name, uri) in [("bob", "spiffe://example/bob"), ("mimic", "CN=alice")] {
+        let names = vec![SanType::URI(uri.try_into().unwrap())];
+        authority.sign(name, |params| params.subject_alt_names = names);
+    }
+    let store = Connection::open(folder.path().join("a2ad.db")).unwrap();
+    store.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL").unwrap();
+    store.execute_batch(EARLIER_NAMES).unwrap();
+    store.pragma_update(None, "user_version", 10).unwrap();
+    drop(store);
+    let more =
+        "[agents.closed]\nauth = [\"mtls\"]\n[store.retention]\nmax_age = \"36500d\"\nkeys = \"36500d\"\n";
+    let server = start(folder.path(), &format!("{}{more}", two_addresses("ca.pem"))).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let [alice, bob, mimic] = ["alice", "bob", "mimic"].map(|name| authority.client(Some(name)));
+    let (not_theirs, path) = ("404", |task: &str| format!("/a2a/closed/tasks/{task}"));
+    for (client, of_alice, of_bob) in
+        [(&alice, "200", not_theirs), (&bob, not_theirs, "200"), (&mimic, not_theirs, not_theirs)]
+    {
+        assert_eq!(client.get(secure, &path(OF_ALICE)).await.unwrap().status(), of_alice);
+        assert_eq!(client.get(secure, &path(OF_BOB)).await.unwrap().status(), of_bob);
+    }
+    // A message from before is recognised if it is repeated, and is a new one of another caller.
+    for (client, id, text, first) in [
+        (&alice, BY_ALICE, "of alice", Some(OF_ALICE)),
+        (&bob, BY_BOB, "of bob", Some(OF_BOB)),
+        (&mimic, BY_ALICE, "of alice", None),
+    ] {
+        let answer = client.send_again(secure, id, text).await.unwrap();
+        assert_eq!(answer.header("a2ad-replayed"), first.map(|_| "true"), "{}", answer.text);
+        assert!(first.is_none_or(|task| answer.text.contains(task)), "{}", answer.text);
+        assert!(first.is_some() || !answer.text.contains(OF_ALICE), "{}", answer.text);
+    }
+    server.terminate(LIMIT).await.unwrap();
+}
+
 }
 
 /// Registers a webhook with a message; returns why it is refused.

@@ -64,11 +64,28 @@ fn is_unique(id: &str) -> bool {
 fn key_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 16] {
     let mut hasher = SipHasher24::new_with_key(seal[..16].first_chunk().expect("the seal key has 32 bytes"));
     let scope = scope.parts();
-    for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, kind, name] {
-        hasher.write_usize(part.len());
-        hasher.write(part.as_bytes());
+    let principal = principal_in_digest(&scope.principal);
+    for part in
+        [["", &scope.tenant], principal, ["", &scope.agent], ["", &scope.end_user], ["", kind], ["", name]]
+    {
+        hasher.write_usize(part[0].len() + part[1].len());
+        hasher.write(part[0].as_bytes());
+        hasher.write(part[1].as_bytes());
     }
     hasher.finish128().as_bytes()
+}
+
+/// The name of a principal in digests, in two pieces. That of a caller with a certificate is the one that earlier versions
+/// gave it, without the kind of the name, so that keys of their messages are recognised: digests cannot be migrated, unlike
+/// scopes. It is unique too: only a subject has `=` before any `:`, or a URI that is none, which gets a name of its own.
+fn principal_in_digest(principal: &str) -> [&str; 2] {
+    let is_like_subject = |uri: &str| uri.find(['=', ':']).is_some_and(|at| uri[at..].starts_with('='));
+    match (principal.strip_prefix("mtls:dn:"), principal.strip_prefix("mtls:uri:")) {
+        (Some(subject), _) => ["mtls:", subject],
+        (_, Some(uri)) if is_like_subject(uri) => ["mtls:=", uri],
+        (_, Some(uri)) => ["mtls:", uri],
+        (None, None) => ["", principal],
+    }
 }
 
 /// Whether two messages have the same content, ignoring their ids. Detects retries in the draft dialect,
@@ -126,6 +143,21 @@ mod tests {
         let long = "k".repeat(256);
         let refused = key(Dedupe::Auto, &[7; 32], &Scope::anonymous("d", "a"), Some(&long), &send(V4, "x"));
         assert!(refused.is_err());
+    }
+
+    #[test]
+    fn names_of_certificates_in_digests_are_the_earlier_ones_and_unique() {
+        let name = |principal| principal_in_digest(principal).concat();
+        for (principal, earlier) in [
+            ("mtls:dn:CN=alice", "mtls:CN=alice"),
+            ("mtls:uri:spiffe://example/a=b", "mtls:spiffe://example/a=b"),
+            ("mtls:uri:uri:CN=alice", "mtls:uri:CN=alice"),
+            ("mtls:uri:alice", "mtls:alice"),
+            ("key:alice", "key:alice"),
+        ] {
+            assert_eq!(name(principal), earlier);
+        }
+        assert_eq!(name("mtls:uri:CN=alice"), "mtls:=CN=alice");
     }
 
     #[test]

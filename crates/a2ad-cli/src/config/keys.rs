@@ -143,8 +143,8 @@ const TLS_KEYS: &[Key] = &[
         "path",
         r#""""#,
         "The authorities of client certificates, in PEM. A certificate that a client sends has to be valid, and identifies the \
-         caller to agents that accept `\"mtls\"`: its principal is `mtls:` and the first URI among its alternative names, else its \
-         subject. Empty: clients are not asked for one.",
+         caller to agents that accept `\"mtls\"`: its principal is `mtls:uri:` and the first URI among its alternative names, else \
+         `mtls:dn:` and its subject. Empty: clients are not asked for one.",
     )
     .at_start(),
 ];

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn credentials_are_read_from_their_headers() {
-        let certificate = Arc::from("mtls:CN=c");
+        let certificate = Arc::from("mtls:dn:CN=c");
         let read_with = |certificate: Option<&Arc<str>>, values: &[(&'static str, &'static str)]| {
             let credentials = Credentials::read(&headers(values), certificate, ALL).ok()?.into_owned();
             Some(match credentials.caller {
@@ -143,7 +143,7 @@ mod tests {
             })
         };
         let read = |values: &[(&'static str, &'static str)]| read_with(None, values);
-        assert_eq!(read_with(Some(&certificate), &[]).unwrap(), "certificate mtls:CN=c");
+        assert_eq!(read_with(Some(&certificate), &[]).unwrap(), "certificate mtls:dn:CN=c");
         assert_eq!(read_with(Some(&certificate), &[("x-api-key", "k")]).unwrap(), "key k");
         assert!(read_with(Some(&certificate), &[("authorization", "Basic eDp5")]).is_none());
         assert_eq!(read(&[]).unwrap(), "none");

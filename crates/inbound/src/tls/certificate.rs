@@ -47,17 +47,18 @@ impl Validity {
     }
 }
 
-/// The principal of the holder of a verified client certificate: `mtls:` and the first URI among its alternative names, else
-/// its subject as RFC 4514 writes it. `None` if it names nobody, or in a form that cannot be shown.
+/// The principal of the holder of a verified client certificate: `mtls:uri:` and the first URI among its alternative names,
+/// else `mtls:dn:` and its subject as RFC 4514 writes it. The kind is a part of it, because nothing makes an authority write
+/// a URI into the place of a URI. `None` if it names nobody, or in a form that cannot be shown.
 pub(crate) fn principal(certificate: &[u8]) -> Option<Arc<str>> {
     let fields = Fields::of(certificate)?;
-    let name = match fields.first_uri() {
-        Some(uri) => uri.is_ascii().then(|| String::from_utf8_lossy(uri).into_owned())?,
-        None => distinguished_name(fields.subject)?,
+    let (kind, name) = match fields.first_uri() {
+        Some(uri) => ("uri", uri.is_ascii().then(|| String::from_utf8_lossy(uri).into_owned())?),
+        None => ("dn", distinguished_name(fields.subject)?),
     };
     let is_shown =
         |name: &str| !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control);
-    is_shown(&name).then(|| format!("mtls:{name}").into())
+    is_shown(&name).then(|| format!("mtls:{kind}:{name}").into())
 }
 
 /// The fields of a certificate that are used here.
@@ -237,9 +238,14 @@ mod tests {
     fn the_first_uri_takes_precedence_over_the_subject() {
         let alice = [attribute_of(O, 0x13, b"Example"), attribute_of(CN, 0x0c, b"alice")].concat();
         let name = |certificate: &[u8]| principal(certificate).map(|name| name.to_string());
-        assert_eq!(name(&certificate(&alice, &[])).unwrap(), "mtls:CN=alice,O=Example");
+        assert_eq!(name(&certificate(&alice, &[])).unwrap(), "mtls:dn:CN=alice,O=Example");
         let uris = ["spiffe://example/alice", "https://other.example"];
-        assert_eq!(name(&certificate(&alice, &uris)).unwrap(), "mtls:spiffe://example/alice");
+        assert_eq!(name(&certificate(&alice, &uris)).unwrap(), "mtls:uri:spiffe://example/alice");
+        // The text of another certificate's subject is not its name.
+        assert_eq!(
+            name(&certificate(&alice, &["CN=alice,O=Example"])).unwrap(),
+            "mtls:uri:CN=alice,O=Example"
+        );
         assert_eq!(name(&certificate(&alice, &["a\nb"])), None);
         assert_eq!(name(&certificate(&alice, &["ä"])), None);
         assert_eq!(name(&certificate(b"", &[])), None);
@@ -253,11 +259,11 @@ mod tests {
     #[test]
     fn names_are_written_without_ambiguity() {
         let name = |subject: &[u8]| principal(&certificate(subject, &[])).unwrap().to_string();
-        assert_eq!(name(&attribute_of(CN, 0x0c, "a,O=b ä".as_bytes())), "mtls:CN=a\\,O\\=b ä");
-        assert_eq!(name(&attribute_of(CN, 0x0c, b" #a\n ")), "mtls:CN=\\ #a\\0A\\ ");
-        assert_eq!(name(&attribute_of(CN, 0x0c, b"#a")), "mtls:CN=\\#a");
-        assert_eq!(name(&attribute_of(CN, 0x1e, &[0, b'a'])), "mtls:CN=#1e020061");
-        assert_eq!(name(&attribute_of(EMAIL, 0x16, b"a@b")), "mtls:1.2.840.113549.1.9.1=#1603614062");
+        assert_eq!(name(&attribute_of(CN, 0x0c, "a,O=b ä".as_bytes())), "mtls:dn:CN=a\\,O\\=b ä");
+        assert_eq!(name(&attribute_of(CN, 0x0c, b" #a\n ")), "mtls:dn:CN=\\ #a\\0A\\ ");
+        assert_eq!(name(&attribute_of(CN, 0x0c, b"#a")), "mtls:dn:CN=\\#a");
+        assert_eq!(name(&attribute_of(CN, 0x1e, &[0, b'a'])), "mtls:dn:CN=#1e020061");
+        assert_eq!(name(&attribute_of(EMAIL, 0x16, b"a@b")), "mtls:dn:1.2.840.113549.1.9.1=#1603614062");
     }
 
     #[test]

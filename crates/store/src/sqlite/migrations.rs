@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
@@ -17,6 +17,7 @@ const STEPS: [&str; 10] = [
     include_str!("migrations/0008_agent_switches.sql"),
     include_str!("migrations/0009_webhooks.sql"),
     include_str!("migrations/0010_due_by_host.sql"),
+    include_str!("migrations/0011_certificate_names.sql"),
 ];
 
 /// The schema version after all migrations.

@@ -118,6 +118,36 @@ async fn migration_from_the_first_schema_keeps_all_data() {
     assert_eq!(store.drop_purged(at(4_000_000_000_000), 100).await.unwrap(), 1);
 }
 
+#[test]
+fn migration_gives_the_names_of_certificates_their_kind() {
+    let database = Sqlite::new();
+    drop(database.open());
+    let connection = database.raw_connection();
+    // Some new names are earlier names of others, which come later or before.
+    let names = [
+        ("mtls:spiffe://a", "mtls:uri:spiffe://a"),
+        ("mtls:uri:spiffe://a", "mtls:uri:uri:spiffe://a"),
+        ("mtls:dn:CN=a", "mtls:uri:dn:CN=a"),
+        ("mtls:CN=a", "mtls:dn:CN=a"),
+        ("mtls:1.2.3=#0c,CN=a:b", "mtls:dn:1.2.3=#0c,CN=a:b"),
+        ("mtls:https://a/?b=c", "mtls:uri:https://a/?b=c"),
+        ("mtls:a", "mtls:uri:a"),
+        ("key:mtls:a", "key:mtls:a"),
+        ("MTLS:a", "MTLS:a"),
+    ];
+    for (earlier, _) in names {
+        let scope = "INSERT INTO scopes (tenant, principal, agent, end_user) VALUES ('t', ?1, 'a', '')";
+        connection.execute(scope, [earlier]).unwrap();
+    }
+    connection.pragma_update(None, "user_version", 10).unwrap();
+    drop(connection);
+    drop(database.open());
+    let connection = database.raw_connection();
+    let mut statement = connection.prepare("SELECT principal FROM scopes ORDER BY id").unwrap();
+    let found: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(found, names.map(|(_, name)| name));
+}
+
 #[tokio::test]
 async fn migration_from_the_fourth_schema_keeps_crashes_and_waiting_tasks() {
     let database = Sqlite::new();

@@ -55,7 +55,7 @@ impl Principal {
             (Identified::ByCredential, Self::Bob) => ("key:bob", "TEST_SECRET#bob"),
             (Identified::ByCredential, Self::CarolForDan) => ("bearer", "TEST_SECRET#dan"),
             (Identified::ByCredential, Self::CarolForEve) => ("bearer", "TEST_SECRET#eve"),
-            (Identified::ByCredential, Self::Frank) => ("mtls:CN=frank", "TEST_SECRET#frank"),
+            (Identified::ByCredential, Self::Frank) => ("mtls:dn:CN=frank", "TEST_SECRET#frank"),
         }
     }
 }
