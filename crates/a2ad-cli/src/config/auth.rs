@@ -127,6 +127,7 @@ pub(super) fn auth(section: &Section<'_>) -> AuthConfig {
         options: AuthOptions {
             secret: secret(section),
             org_secrets: org_secrets(&section.open("org_secrets")),
+            allow_anonymous_tokens: section.get("allow_anonymous_tokens", Item::boolean).unwrap_or(false),
             bearer: section.get("bearer_env", bearer).flatten().map(|found| found.secret),
             issuers: issuers(section),
             api_keys: api_keys(&section.open("api_keys")),

@@ -833,6 +833,14 @@ pub(super) static TABLES: &[KeyTable] = &[
                  the listen address.",
             )
             .at_start(),
+            key(
+                "allow_anonymous_tokens",
+                "boolean",
+                "false",
+                "Whether HS256 tokens without `sub` are accepted. All such tokens of one secret are one principal, its name and \
+                 `#`, and see each other's tasks.",
+            )
+            .at_start(),
             table(
                 "org_secrets",
                 "Secrets of HS256 tokens of organisations; `ID` is the value of the claim `org_domain`, such as \

@@ -69,6 +69,13 @@ impl Auth {
         self
     }
 
+    /// Accepts HS256 tokens without `sub`, which are refused otherwise. All such tokens of one secret are the same caller.
+    #[must_use]
+    pub fn allow_anonymous_tokens(mut self) -> Self {
+        self.0.allow_anonymous_tokens = true;
+        self
+    }
+
     /// A static token, at least 16 bytes of ASCII. All callers that have it are the same caller.
     #[must_use]
     pub fn bearer(mut self, token: impl Into<String>) -> Self {

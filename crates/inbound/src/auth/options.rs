@@ -21,6 +21,8 @@ pub struct AuthOptions {
     pub org_secrets: BTreeMap<String, Secret>,
     /// What the audience of an HS256 token may be, if the token has one.
     pub audiences: Vec<String>,
+    /// Whether HS256 tokens without `sub` are accepted. Those of one secret are the same caller.
+    pub allow_anonymous_tokens: bool,
     /// The static token.
     pub bearer: Option<Secret>,
     /// Issuers of tokens with a public key.
@@ -132,6 +134,7 @@ impl Debug for AuthOptions {
             .field("secret", &self.secret.as_ref().map(|secret| &secret.name))
             .field("org_secrets", &self.org_secrets.keys())
             .field("audiences", &self.audiences)
+            .field("allow_anonymous_tokens", &self.allow_anonymous_tokens)
             .field("bearer", &self.bearer.is_some())
             .field("issuers", &self.issuers)
             .field("api_keys", &self.api_keys)

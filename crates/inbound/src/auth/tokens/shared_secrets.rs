@@ -18,6 +18,8 @@ pub(super) struct SharedSecrets {
     /// In the place of an unknown organisation's secret: both cost the same. What it verifies is refused.
     unknown: hmac::Key,
     audiences: Vec<String>,
+    /// Whether a token may have no subject: its name is then that of the secret alone.
+    allow_anonymous: bool,
     /// Issuers with keys of their own. Their tokens are not signed with a secret.
     issuers: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl SharedSecrets {
             organisations: organisations.map(|(name, secret)| (name.clone(), key(secret))).collect(),
             unknown: hmac::Key::new(HMAC_SHA256, &[0; 32]),
             audiences: options.audiences.clone(),
+            allow_anonymous: options.allow_anonymous_tokens,
             issuers: options.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
         }
     }
@@ -58,7 +61,12 @@ impl SharedSecrets {
         {
             return Err(problem::AUDIENCE);
         }
-        Ok(Subject::new(AuthMethod::Jwt, signer, claims.subject.as_deref().unwrap_or_default()))
+        let subject = match claims.subject.as_deref() {
+            Some(subject) => subject,
+            None if self.allow_anonymous => "",
+            None => return Err(problem::NO_SUBJECT),
+        };
+        Ok(Subject::new(AuthMethod::Jwt, signer, subject))
     }
 
     /// The name of the secret that the token is signed with.

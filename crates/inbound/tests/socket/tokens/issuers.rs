@@ -120,7 +120,7 @@ async fn agent_accepts_only_the_methods_that_it_lists() {
         let fixture = Fixture::open(|_, settings| settings.auth = AuthMethods::NONE.with(listed)).await;
         fixture.keys.serve("/keys", &jwks(&[&signer]));
         let with_key = fixture.call(&fixture.token(&signer)).await.status;
-        let with_secret = Signer::hs256(SECRET).token(&format!(r#"{{"exp":{}}}"#, NOW + 600));
+        let with_secret = Signer::hs256(SECRET).token(&format!(r#"{{"sub":"a","exp":{}}}"#, NOW + 600));
         let with_secret = fixture.call(&with_secret).await.status;
         let expected = if accepted { (200, 401) } else { (401, 200) };
         assert_eq!((with_key, with_secret), expected, "{listed:?}");

@@ -14,7 +14,6 @@ async fn secret_of_the_server_is_tried_before_that_of_the_organisation() {
     assert_eq!(fixture.principal(&server.token(&claims(""))).await, "A2A_SECRET#alice");
     assert_eq!(fixture.principal(&server.token(&of_acme)).await, "A2A_SECRET#alice");
     assert_eq!(fixture.principal(&acme.token(&of_acme)).await, "acme.example#alice");
-    assert_eq!(fixture.principal(&server.token(&format!(r#"{{"exp":{}}}"#, NOW + 1))).await, "A2A_SECRET#");
     assert!(fixture.keys.requests().is_empty());
 
     // The same secret twice: the server's comes first.
@@ -24,6 +23,22 @@ async fn secret_of_the_server_is_tried_before_that_of_the_organisation() {
     })
     .await;
     assert_eq!(fixture.principal(&server.token(&of_acme)).await, "A2A_SECRET#alice");
+}
+
+#[tokio::test]
+async fn token_without_a_subject_is_refused_unless_allowed() {
+    let with = |claims: &str| Signer::hs256(SECRET).token(&format!(r#"{{"exp":{}{claims}}}"#, NOW + 600));
+    let of_acme =
+        Signer::hs256(ACME_SECRET).token(&format!(r#"{{"exp":{},"org_domain":"acme.example"}}"#, NOW + 600));
+    let tokens = [with(""), with(r#","sub":"""#), of_acme];
+    let fixture = Fixture::open(|_, _| {}).await;
+    for token in &tokens {
+        fixture.refuses(token, "it has no sub").await;
+    }
+    let fixture = Fixture::open(|options, _| options.allow_anonymous_tokens = true).await;
+    for (token, principal) in tokens.iter().zip(["A2A_SECRET#", "A2A_SECRET#", "acme.example#"]) {
+        assert_eq!(fixture.principal(token).await, principal);
+    }
 }
 
 #[tokio::test]

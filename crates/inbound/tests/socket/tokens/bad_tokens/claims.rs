@@ -142,15 +142,14 @@ fn issuers_and_subjects(material: &mut Material) {
         let claims =
             format!(r#"{{"iss":"{issuer}","aud":"{AUDIENCE}","sub":{subject},"exp":{}}}"#, NOW + 600);
         material.add(format!("issuer, sub {subject:.20}"), material.es256.token(&claims));
-        if subject != "\"\"" {
-            let claims = format!(r#"{{"sub":{subject},"exp":{}}}"#, NOW + 600);
-            material.add(format!("secret, sub {subject:.20}"), material.secret.token(&claims));
-        }
+        let claims = format!(r#"{{"sub":{subject},"exp":{}}}"#, NOW + 600);
+        material.add(format!("secret, sub {subject:.20}"), material.secret.token(&claims));
     }
     let none = format!(r#"{{"iss":"{issuer}","aud":"{AUDIENCE}","exp":{}}}"#, NOW + 600);
     material.add("issuer without sub", material.es256.token(&none));
+    material.add("secret without sub", material.secret.token(&format!(r#"{{"exp":{}}}"#, NOW + 600)));
     for organisation in ["null", "1", "[\"acme.example\"]", "{}"] {
-        let claims = format!(r#"{{"org_domain":{organisation},"exp":{}}}"#, NOW + 600);
+        let claims = format!(r#"{{"org_domain":{organisation},"sub":"a","exp":{}}}"#, NOW + 600);
         material.add(format!("org_domain {organisation}"), material.secret.token(&claims));
     }
 }
