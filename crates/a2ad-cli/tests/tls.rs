@@ -2,20 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
-use std::{fs, net::SocketAddr, path::Path, process::Output, sync::Arc, time::Duration};
+use std::{
+    fs,
+    net::{Ipv6Addr, SocketAddr},
+    path::Path,
+    process::Output,
+    sync::Arc,
+    time::Duration,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
+use rusqlite::Connection;
 use rustix::process::Signal;
+use serde_json::json;
 use tempfile::TempDir;
 use testkit::{
     http1,
     process::{self, Server},
     rpc::{Caller, Failure, message},
 };
-use rusqlite::Connection;
 use tokio::{
-use serde_json::json;
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
@@ -29,13 +36,6 @@ use tokio_rustls::{
 };
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_a2ad");
-const ECHO: &str = "[skills.echo]\nbuiltin = \"echo\"\n";
-/// Hang guard of one exchange.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// An authority, and the certificates it has signed, as files of a folder.
-struct Authority<'a> {
-    folder: &'a Path,
 /// A store of the schema before the kind of a name was a part of it: the callers `mtls:CN=alice` and
 /// `mtls:spiffe://example/bob` have a task each.
 const EARLIER_NAMES: &str = include_str!("../../store/tests/fixtures/schema-10-certificates.sql");
@@ -44,6 +44,13 @@ const OF_BOB: &str = "task_9xr7j9bjqv4vje46b1bjm80bz4ycr";
 /// The ids of the messages that made them.
 const BY_ALICE: &str = "3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e";
 const BY_BOB: &str = "8c1e3f2b-4a7d-4f6b-8d0c-1b2c3d4e5e8a";
+const ECHO: &str = "[skills.echo]\nbuiltin = \"echo\"\n";
+/// Hang guard of one exchange.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// An authority, and the certificates it has signed, as files of a folder.
+struct Authority<'a> {
+    folder: &'a Path,
     name: &'static str,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -127,13 +134,6 @@ impl Client {
         self.request(address, &head).await
     }
 
-    /// Sends a text to an agent.
-    async fn send(&self, address: SocketAddr, agent: &str, text: &str) -> std::io::Result<Answer> {
-        let request = format!(
-            "POST /a2a/{agent} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
-             connection: close\r\n\r\n{text}",
-            text.len()
-        );
     /// Sends a message with an id to the agent `closed`.
     async fn send_again(&self, address: SocketAddr, id: &str, text: &str) -> std::io::Result<Answer> {
         let call =
@@ -147,6 +147,13 @@ impl Client {
         self.request(address, &(head + &body)).await
     }
 
+    /// Sends a text to an agent.
+    async fn send(&self, address: SocketAddr, agent: &str, text: &str) -> std::io::Result<Answer> {
+        let request = format!(
+            "POST /a2a/{agent} HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{text}",
+            text.len()
+        );
         self.request(address, &request).await
     }
 }
@@ -237,6 +244,36 @@ async fn each_address_is_served_with_its_own_scheme() {
     server.terminate(LIMIT).await.unwrap();
 }
 
+/// A port that is free for both versions of IP, below those that the system selects for others.
+fn free_port() -> u16 {
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let is_free = |port: &u16| std::net::TcpListener::bind((Ipv6Addr::UNSPECIFIED, *port)).is_ok();
+    (first..30_000).find(is_free).unwrap()
+}
+
+#[tokio::test]
+async fn addresses_of_both_versions_of_ip_can_have_the_same_port() {
+    let agent = "[agents.main]\nauth = [\"anonymous\"]\n";
+    let status = async |host: &str, port: u16| {
+        let address = SocketAddr::new(host.parse().unwrap(), port);
+        http1::request(address, "GET", "/healthz", &[], &[]).await.map(|answer| answer.status).ok()
+    };
+    for (listen, of_v4) in [
+        (&["0.0.0.0:PORT", "[::]:PORT"][..], Some(200)),
+        (&["[::]:PORT", "127.0.0.1:PORT"][..], Some(200)),
+        // Alone it accepts both.
+        (&["[::]:PORT"][..], Some(200)),
+        (&["[::1]:PORT"][..], None),
+    ] {
+        let (folder, port) = (folder(), free_port());
+        let listen = format!("{listen:?}").replace("PORT", &port.to_string());
+        let server = start(folder.path(), &format!("{ECHO}[server]\nlisten = {listen}\n{agent}")).await;
+        assert_eq!(status("127.0.0.1", port).await, of_v4, "{listen}");
+        assert_eq!(status("::1", port).await, Some(200), "{listen}");
+        server.terminate(LIMIT).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_client_with_the_wrong_scheme_is_told_so_or_closed() {
     let folder = folder();
@@ -310,43 +347,6 @@ async fn a_client_certificate_identifies_the_caller() {
     server.terminate(LIMIT).await.unwrap();
 }
 
-#[tokio::test]
-async fn operators_have_an_address_of_their_own() {
-    let folder = folder();
-    let authority = Authority::new(folder.path(), "ca");
-    authority.sign("server", |_| {});
-    for tls in ["", ", tls = { cert = \"server.pem\", key = \"server.key\" }"] {
-        let admin = format!("admin_listen = {{ address = \"127.0.0.1:0\"{tls} }}\n");
-        let config =
-            format!("{ECHO}[server]\nlisten = \"127.0.0.1:0\"\n{admin}[agents.a]\nauth = [\"api-key\"]\n");
-        let server = start(folder.path(), &config).await;
-        let operators = addresses(&server, "operators")[0];
-        let status =
-            async |address, path: &str| http1::request(address, "GET", path, &[], &[]).await.unwrap().status;
-        for (path, for_callers, for_operators) in [
-            ("/console/api/keys", 404, 401),
-            ("/healthz", 200, 200),
-            ("/readyz", 200, 200),
-            ("/", 200, 404),
-            ("/a2a/a/tasks", 401, 404),
-            ("/.well-known/agent-card.json", 200, 404),
-        ] {
-            assert_eq!(status(server.address, path).await, for_callers, "{path}");
-            let found = match tls {
-                "" => status(operators, path).await,
-                _ => authority.client(None).get(operators, path).await.unwrap().status().parse().unwrap(),
-            };
-            assert_eq!(found, for_operators, "{path}");
-        }
-        let made = run(folder.path(), &["keys", "new", "a"]).await;
-        let key = stdout(&made);
-        let place = String::from_utf8_lossy(&made.stderr).into_owned();
-        assert!(place.contains(&operators.to_string()), "{place}");
-        let headers = [("x-api-key", key.trim())];
-        let listed = http1::request(server.address, "GET", "/a2a/a/tasks", &headers, &[]).await.unwrap();
-        assert_eq!(listed.status, 200, "{}", listed.text());
-        server.terminate(LIMIT).await.unwrap();
-    }
 /// A URI of one certificate that is the subject of another one, in a store that knew both by the same name.
 #[tokio::test]
 async fn names_of_certificates_cannot_collide_and_earlier_tasks_stay_readable() {
@@ -389,6 +389,43 @@ async fn names_of_certificates_cannot_collide_and_earlier_tasks_stay_readable() 
     server.terminate(LIMIT).await.unwrap();
 }
 
+#[tokio::test]
+async fn operators_have_an_address_of_their_own() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    for tls in ["", ", tls = { cert = \"server.pem\", key = \"server.key\" }"] {
+        let admin = format!("admin_listen = {{ address = \"127.0.0.1:0\"{tls} }}\n");
+        let config =
+            format!("{ECHO}[server]\nlisten = \"127.0.0.1:0\"\n{admin}[agents.a]\nauth = [\"api-key\"]\n");
+        let server = start(folder.path(), &config).await;
+        let operators = addresses(&server, "operators")[0];
+        let status =
+            async |address, path: &str| http1::request(address, "GET", path, &[], &[]).await.unwrap().status;
+        for (path, for_callers, for_operators) in [
+            ("/console/api/keys", 404, 401),
+            ("/healthz", 200, 200),
+            ("/readyz", 200, 200),
+            ("/", 200, 404),
+            ("/a2a/a/tasks", 401, 404),
+            ("/.well-known/agent-card.json", 200, 404),
+        ] {
+            assert_eq!(status(server.address, path).await, for_callers, "{path}");
+            let found = match tls {
+                "" => status(operators, path).await,
+                _ => authority.client(None).get(operators, path).await.unwrap().status().parse().unwrap(),
+            };
+            assert_eq!(found, for_operators, "{path}");
+        }
+        let made = run(folder.path(), &["keys", "new", "a"]).await;
+        let key = stdout(&made);
+        let place = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(place.contains(&operators.to_string()), "{place}");
+        let headers = [("x-api-key", key.trim())];
+        let listed = http1::request(server.address, "GET", "/a2a/a/tasks", &headers, &[]).await.unwrap();
+        assert_eq!(listed.status, 200, "{}", listed.text());
+        server.terminate(LIMIT).await.unwrap();
+    }
 }
 
 /// Registers a webhook with a message; returns why it is refused.

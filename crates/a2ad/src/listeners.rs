@@ -1,12 +1,14 @@
 //! The addresses of a server: which ones may be used, and how they are shown.
 //!
 //! All of them are bound before anything else starts, so that a server never serves on a part of them.
+//!
+//! `[::]` accepts connections of IPv4 too, where the system permits it, unless an address of IPv4 has the same port.
 
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{io, net::SocketAddr, path::Path, sync::Arc};
 
 use inbound::{RouteSet, listen::Socket, tls::ServerTls};
 use store::ServedAt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::{port_holder, serve::ServeError};
 
@@ -73,10 +75,12 @@ impl Listeners {
         addresses: impl IntoIterator<Item = ListenAddress>,
         unprotected: &[&str],
     ) -> Result<Self, ServeError> {
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        let all: Vec<_> = addresses.iter().map(|address| address.address).collect();
         let mut bound = Self { addresses: Vec::new(), sockets: Vec::new() };
         for address in addresses {
             check(&address, unprotected)?;
-            let listener = bind(address.address).await?;
+            let listener = bind(address.address, IpVersions::of(address.address, &all)).await?;
             let local = listener.local_addr().unwrap_or(address.address);
             let ListenAddress { tls, routes, .. } = address;
             bound.addresses.push(ListenAddress { address: local, tls: tls.clone(), routes });
@@ -100,8 +104,30 @@ fn check(address: &ListenAddress, unprotected: &[&str]) -> Result<(), ServeError
     Ok(())
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    match TcpListener::bind(address).await {
+/// Connections of which versions of IP a socket accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IpVersions {
+    /// As the system decides: at `[::]` usually both.
+    Default,
+    /// IPv6 only, so that a socket of IPv4 can have the same port.
+    OnlyV6,
+}
+
+impl IpVersions {
+    /// Those of one of the addresses of a server.
+    fn of(address: SocketAddr, all: &[SocketAddr]) -> Self {
+        let is_v4 = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+        let is_v6 = address.is_ipv6() && address.ip().is_unspecified();
+        if is_v6 && all.iter().any(is_v4) { Self::OnlyV6 } else { Self::Default }
+    }
+}
+
+async fn bind(address: SocketAddr, versions: IpVersions) -> Result<TcpListener, ServeError> {
+    let bound = match versions {
+        IpVersions::Default => TcpListener::bind(address).await,
+        IpVersions::OnlyV6 => bind_only_v6(address),
+    };
+    match bound {
         Ok(listener) => Ok(listener),
         Err(reason) => {
             let in_use = reason.kind() == std::io::ErrorKind::AddrInUse;
@@ -109,6 +135,16 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
             Err(ServeError::Listen { address, reason, holder })
         }
     }
+}
+
+/// As [`TcpListener::bind`] does it, and without connections of IPv4.
+fn bind_only_v6(address: SocketAddr) -> io::Result<TcpListener> {
+    const BACKLOG: u32 = 128;
+    let socket = TcpSocket::new_v6()?;
+    socket.set_reuseaddr(true)?;
+    rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// The URLs for callers, in the order of the addresses.

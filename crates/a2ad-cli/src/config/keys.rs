@@ -199,8 +199,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "address, or list of addresses and tables",
                 "`\"127.0.0.1:4242\"`",
                 "The addresses to listen on: `[\"127.0.0.1:4242\", { address = \"0.0.0.0:4443\", tls = { cert = \"cert.pem\", key = \
-                 \"key.pem\" } }]`. One that others can reach is refused while an agent has no `auth` and `[auth]` configures \
-                 nothing, except in production.",
+                 \"key.pem\" } }]`. `[::]` accepts IPv4 too, unless an address of IPv4 has the same port. One that \
+                 others can reach is refused while an agent has no `auth` and `[auth]` configures nothing, except in production.",
             )
             .at_start(),
             key(
