@@ -324,9 +324,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Writes data to stdout.
 fn print(text: &str) -> Result<(), OutputError> {
-    use std::io::Write as _;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()).map_err(OutputError)
+    Output::new().text(&format!("{}\n", text.trim_end())).map_err(OutputError)
 }
 
 /// Writing to stdout failed.

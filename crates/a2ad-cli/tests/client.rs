@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{
+    fs::File,
     io::{Read as _, Write as _},
     net::TcpListener,
     path::Path,
@@ -15,6 +16,7 @@ use protocol::{
     Json, Message, Part, Role,
     json::read::{Node, Path as Field},
 };
+use rustix::pty;
 use tempfile::TempDir;
 use testkit::process;
 use tokio::{
@@ -389,6 +391,53 @@ async fn ctrl_c_reports_the_task_that_is_still_running() {
         let id = id.as_str();
         assert!(first.contains(id), "{first}");
         server.run(&["tasks", "get", "echo", id]).await.check(0, "", &format!("task {id} working"));
+    }
+}
+
+/// What a command writes to a terminal.
+async fn shown_on_a_terminal(mut command: Command) -> String {
+    let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&terminal).unwrap();
+    pty::unlockpt(&terminal).unwrap();
+    let name = pty::ptsname(&terminal, Vec::new()).unwrap();
+    let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut child = command.stdout(other_end.try_clone().unwrap()).stderr(other_end).spawn().unwrap();
+    // The command holds the other end too; dropped, the terminal hangs up when the program ends.
+    drop(command);
+    let read = move || {
+        let mut shown = Vec::new();
+        // Reading a terminal without a writer returns an error.
+        let _ = File::from(terminal).read_to_end(&mut shown);
+        String::from_utf8(shown).unwrap()
+    };
+    let shown = within(tokio::task::spawn_blocking(read)).await.unwrap();
+    assert!(within(child.wait()).await.unwrap().success(), "{shown}");
+    shown.replace("\r\n", "\n")
+}
+
+#[tokio::test]
+async fn a_terminal_gets_no_control_characters_of_an_agent() {
+    let text = "a\u{202e}b\u{2066}c\u{200f}d\u{61c}e\u{1b}[2Jf\u{9b}g\rh";
+    let server = Server::start(&[]).await;
+    // Files and pipes get the text as it is.
+    let piped = server.run(&["send", "echo", text]).await;
+    piped.check(0, &format!("{text}\n"), "completed");
+    let id = piped.task();
+    for arguments in [&["send", "echo", text][..], &["stream", "echo", text], &["tasks", "get", "echo", &id]]
+    {
+        let shown = shown_on_a_terminal(server.client(arguments)).await;
+        assert!(shown.contains("abcde[2Jfgh\n"), "{arguments:?}: {shown:?}");
+        let is_control =
+            |c: char| c != '\n' && c.is_control() || "\u{202e}\u{2066}\u{200f}\u{61c}".contains(c);
+        assert!(!shown.contains(is_control), "{arguments:?}: {shown:?}");
+        // The same for programs, which read escapes.
+        let arguments = [arguments, &["--json"]].concat();
+        let shown = shown_on_a_terminal(server.client(&arguments)).await;
+        assert!(shown.contains(r"a\u202eb\u2066c\u200fd\u061ce"), "{arguments:?}: {shown:?}");
+        assert!(!shown.contains(is_control), "{arguments:?}: {shown:?}");
+        assert!(
+            shown.lines().filter(|line| line.contains(r"a\u202eb")).all(|line| Json::parse(line).is_ok())
+        );
     }
 }
 

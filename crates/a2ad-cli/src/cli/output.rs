@@ -1,11 +1,13 @@
 //! The program's output: data to stdout, messages to stderr.
 //!
 //! An agent's text is untrusted. On a terminal its control characters are removed, so that no agent can move the
-//! cursor or change the window title; files and pipes get it unchanged.
+//! cursor, change the window title or reverse the order of the characters; files and pipes get it unchanged. In JSON they
+//! are escaped everywhere, which means the same to its readers.
 
 use std::{
     borrow::Cow,
     cell::Cell,
+    fmt::Write as _,
     io::{IsTerminal as _, Write as _},
 };
 
@@ -57,8 +59,8 @@ impl Output {
 
     /// Writes one JSON document on its own line.
     pub(super) fn document(&self, document: &[u8]) -> std::io::Result<()> {
-        let line = [document.trim_ascii_end(), b"\n"].concat();
-        self.write_stdout(&line)
+        let line = escape_controls(document.trim_ascii_end()) + "\n";
+        self.write_stdout(line.as_bytes())
     }
 
     /// Writes one message to stderr.
@@ -75,8 +77,7 @@ impl Output {
             return;
         }
         if self.json {
-            let document = String::from_utf8_lossy(&failure.document()).into_owned();
-            return self.write_stderr(&without_controls(&document));
+            return self.write_stderr(&escape_controls(&failure.document()));
         }
         if !failure.details.is_empty() {
             return failure.details.iter().for_each(|line| self.write_stderr(&without_controls(line)));
@@ -92,7 +93,7 @@ impl Output {
     fn write_notice(&self, line: &str) {
         let mut writer = Writer::new();
         writer.object(|out| out.text("notice", line));
-        self.write_stderr(&without_controls(&String::from_utf8_lossy(&writer.finish())));
+        self.write_stderr(&escape_controls(&writer.finish()));
     }
 
     /// Writes a message followed by what to do next. The message may be truncated, the next step is not.
@@ -121,10 +122,37 @@ impl Output {
     }
 }
 
-/// Removes control characters that a terminal would interpret.
+/// Whether a terminal would interpret a character instead of showing it. Those that control the direction of text are no
+/// control characters of Unicode.
+fn is_control(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        character => character.is_control(),
+    }
+}
+
+/// Removes what a terminal would interpret.
 fn without_controls(text: &str) -> Cow<'_, str> {
-    let is_control = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if text.contains(is_control) { text.replace(is_control, "").into() } else { text.into() }
+}
+
+/// Escapes in a JSON document what a terminal would interpret. It is in strings only, except for `\r` between values, which
+/// is removed.
+fn escape_controls(document: &[u8]) -> String {
+    let document = String::from_utf8_lossy(document);
+    let mut out = String::with_capacity(document.len());
+    for character in document.chars() {
+        match character {
+            '\r' => {}
+            // None of them needs more than one unit of UTF-16.
+            character if is_control(character) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            character => out.push(character),
+        }
+    }
+    out
 }
 
 /// Joins the text to one line of at most [`MAX_LINE`] characters.
@@ -144,6 +172,12 @@ mod tests {
     #[test]
     fn control_characters_are_removed_for_terminals() {
         assert_eq!(without_controls("a\u{1b}[2Jb\r\u{9b}c\n\td"), "a[2Jbc\n\td");
+        let marks =
+            "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        assert_eq!(without_controls(&format!("a{marks}\u{200d}ש\u{2065}")), "a\u{200d}ש\u{2065}");
+        let document = format!("{{\"a\":\r\n\"{marks}\u{7f}\u{9b}\u{1f600}\"}}");
+        assert!(escape_controls(document.as_bytes()).starts_with("{\"a\":\n\"\\u061c\\u200e"));
+        assert!(escape_controls(document.as_bytes()).ends_with("\\u2069\\u007f\\u009b\u{1f600}\"}"));
         assert_eq!(one_line("a\n b\u{7}\r\n"), "a b");
         assert_eq!(one_line(&"é".repeat(MAX_LINE + 1)).chars().count(), MAX_LINE + 1);
     }
