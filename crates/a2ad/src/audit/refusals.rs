@@ -27,7 +27,7 @@ pub(super) struct Refusals {
     has_begun: bool,
     /// How many lines were taken in this second.
     taken: usize,
-    merged: HashMap<MergeKey, Merged>,
+    merged: HashMap<MergeKey, MergedRefusals>,
     networks: HashMap<Option<IpAddr>, NetworkCount>,
     /// Those of further networks.
     elsewhere: u64,
@@ -36,7 +36,7 @@ pub(super) struct Refusals {
 /// A refusal without time, task and request, whose sender is a network.
 type MergeKey = AuditEntry;
 
-struct Merged {
+struct MergedRefusals {
     order: usize,
     count: u64,
     // What the first one has and the others need not have.
@@ -72,7 +72,7 @@ impl Refusals {
     /// Adds a refusal. Whether it is the first one of a second, at whose end [`end_second`](Self::end_second) is due.
     pub(super) fn add(&mut self, mut refusal: AuditEntry) -> bool {
         let network = refusal.network();
-        let merged = Merged {
+        let merged = MergedRefusals {
             order: self.merged.len(),
             count: 1,
             time: std::mem::replace(&mut refusal.time, Timestamp::from_millis(0)),
@@ -134,7 +134,7 @@ impl Refusals {
     }
 }
 
-impl Merged {
+impl MergedRefusals {
     fn into_line(self, key: MergeKey) -> RefusalLine {
         let Self { count, time, task, request_id, peer, .. } = self;
         RefusalLine { first: AuditEntry { time, task, request_id, peer, ..key }, count }
