@@ -305,7 +305,7 @@ async fn a_flood_of_refusals_removes_no_change_and_is_counted_by_network() {
         let networks = entry["networks"].as_array().unwrap();
         networks.len() <= 10 && networks[0]["network"].as_str().unwrap().starts_with("127.")
     };
-    assert!(dropped.clone().count() > 0 && dropped.clone().all(|entry| names_some(entry)), "{refusals:#?}");
+    assert!(dropped.clone().count() > 0 && dropped.clone().all(names_some), "{refusals:#?}");
     let shown = run(folder.path(), &["audit"]).await.succeeds("a2ad.db.audit.jsonl").to_owned();
     assert!(shown.contains("  refusals.dropped  server  -  count="), "{shown}");
     assert!(shown.contains("  networks=127."), "{shown}");
