@@ -5,10 +5,12 @@
 //! the next attempt. So a notification is delivered at least once, in the order of the log for each webhook, or becomes
 //! a dead letter. Nothing here delays a task or a stream. The network is behind [`PushSender`].
 
+mod addresses;
 mod deliveries;
 mod delivery;
 mod events;
 mod hosts;
+mod places;
 mod policy;
 mod records;
 mod sender;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use crate::seal::Sealer;
 
 pub use self::{
+    addresses::AddressGate,
     deliveries::{Deliveries, DeliveryId, ListedDelivery, ListedState},
     events::PushEvents,
     policy::PushPolicy,

@@ -25,8 +25,9 @@ pub use change::{
 pub use log_reader::{LogReader, LogSlice};
 pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};
 pub use push::{
-    DeadLetter, DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery,
+    DeadLetter, DeliveryOutcome, DeliveryResult, DueWebhook, DueWebhooks, DueWebhooksQuery, ListedDelivery,
     NewDeadLetter, NewWebhook, NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
+    WebhookOwner,
 };
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub(crate) use rows::is_due;
@@ -192,7 +193,7 @@ pub trait Store: Send + Sync + 'static {
     fn due_webhooks(&self, query: DueWebhooksQuery) -> ReadFuture<DueWebhooks>;
 
     /// The webhook of a host that is due first, also if it is due later.
-    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>>;
+    fn first_pending(&self, host: String) -> ReadFuture<Option<DueWebhook>>;
 
     /// A webhook with its task; `None` if either was deleted.
     fn pending_delivery(&self, webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>>;

@@ -108,6 +108,9 @@ pub enum DialError {
     /// There was no complete response within [`FetchLimits::time`].
     #[error("the server did not respond in time")]
     TimedOut,
+    /// The caller does not send to these addresses now. Nothing was sent.
+    #[error("too many requests go to this address")]
+    NotAdmitted,
     /// The response was longer than [`FetchLimits::body`].
     #[error("the response is too large")]
     TooLarge,
@@ -160,13 +163,36 @@ impl Dialer {
     /// See [`DialError`]. A response with an error status is not an error.
     pub async fn send(
         &self,
+        request: Request<Full<Bytes>>,
+        source: UrlSource,
+    ) -> Result<Response<Incoming>, DialError> {
+        self.send_over(request, source, |_| true).await
+    }
+
+    /// Like [`Dialer::send`] to the URL of a peer, but the caller decides whether anything is sent when the addresses of
+    /// the host are known and allowed.
+    ///
+    /// # Errors
+    ///
+    /// See [`DialError`]; among them that the caller has refused.
+    pub async fn send_admitted(
+        &self,
+        request: Request<Full<Bytes>>,
+        admits: impl FnOnce(&[SocketAddr]) -> bool,
+    ) -> Result<Response<Incoming>, DialError> {
+        self.send_over(request, UrlSource::Peer, admits).await
+    }
+
+    async fn send_over(
+        &self,
         mut request: Request<Full<Bytes>>,
         source: UrlSource,
+        admits: impl FnOnce(&[SocketAddr]) -> bool,
     ) -> Result<Response<Incoming>, DialError> {
         let url = guard::parse(&request.uri().to_string()).map_err(DialError::Forbidden)?;
         *request.uri_mut() =
             with_origin_of(&url, request.uri().path_and_query()).map_err(DialError::Forbidden)?;
-        let result = match self.pool(&url, source).await {
+        let result = match self.pool(&url, source, admits).await {
             Ok(pool) => pool.request(request).await.map_err(DialError::from_client),
             Err(error) => Err(error),
         };
@@ -174,13 +200,21 @@ impl Dialer {
     }
 
     /// The connections that a request to this URL may use.
-    async fn pool(&self, url: &Url, source: UrlSource) -> Result<Pool, DialError> {
+    async fn pool(
+        &self,
+        url: &Url,
+        source: UrlSource,
+        admits: impl FnOnce(&[SocketAddr]) -> bool,
+    ) -> Result<Pool, DialError> {
         match source {
             UrlSource::Operator => Ok(self.operator.clone()),
             UrlSource::Peer => {
                 let policy = self.policy();
                 let target = Target::from_peer(url, &policy).map_err(DialError::Forbidden)?;
                 let addresses = resolve::checked_addresses(&target, &*self.resolver, &policy).await?;
+                if !admits(&addresses) {
+                    return Err(DialError::NotAdmitted);
+                }
                 Ok(self.peers.to(addresses))
             }
         }
@@ -220,7 +254,7 @@ impl DialError {
             Self::Unreachable(error) | Self::Lost(error) => {
                 tracing::debug!(origin, ?source, ?error, "outgoing request failed");
             }
-            Self::TimedOut | Self::TooLarge => {}
+            Self::TimedOut | Self::NotAdmitted | Self::TooLarge => {}
         }
     }
 }

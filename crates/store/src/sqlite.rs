@@ -47,11 +47,11 @@ use engine::{
     log::{Entry, Seq},
     metrics::{DiskUsage, StoreMetrics},
     store::{
-        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery,
-        Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup,
-        MessageKey, NewWebhook, OperatorPage, OperatorQuery, Overdue, PendingDelivery, ReadFuture, Receipt,
-        Registered, RetentionMark, Snapshot, TaskCounts, TaskRow, TaskWork, TenantAgent, View, Webhook,
-        WebhookNo, WorkItem,
+        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhook, DueWebhooks,
+        DueWebhooksQuery, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery,
+        ListedDelivery, Lookup, MessageKey, NewWebhook, OperatorPage, OperatorQuery, Overdue,
+        PendingDelivery, ReadFuture, Receipt, Registered, RetentionMark, Snapshot, TaskCounts, TaskRow,
+        TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -332,7 +332,7 @@ impl Store for Sqlite {
         self.readers.read_always(move |tx| webhooks::due(tx, &query))
     }
 
-    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>> {
+    fn first_pending(&self, host: String) -> ReadFuture<Option<DueWebhook>> {
         self.readers.read_always(move |tx| webhooks::first_pending(tx, &host))
     }
 

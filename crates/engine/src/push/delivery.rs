@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::{PushConfig, Task, Timestamp, model::Secret};
 
 use super::{
-    PushPolicy, PushRequest, PushSender, Records, Resent, SendResult,
+    AddressGate, PushPolicy, PushRequest, PushSender, Records, Resent, SendResult,
     events::{Choice, Chosen},
     policy::MAX_WAIT,
     records::Opened,
@@ -53,6 +53,25 @@ pub(super) enum HostState {
     Fails,
     /// Nothing was sent.
     Unknown,
+    /// Nothing was sent, because enough requests go to its address. The attempt is to be made again.
+    NoPlace,
+}
+
+/// What an attempt shows about the host, and how long the host took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Observation {
+    pub(super) state: HostState,
+    pub(super) time: Duration,
+}
+
+impl Observation {
+    pub(super) const NOTHING: Self = Self { state: HostState::Unknown, time: Duration::ZERO };
+}
+
+/// The result of a request, and how long it took.
+struct Response {
+    result: SendResult,
+    time: Duration,
 }
 
 /// The error text of a webhook whose record cannot be opened.
@@ -65,65 +84,75 @@ impl Deliverer {
         &self,
         webhook: WebhookNo,
         attempt: Attempt,
-    ) -> Result<HostState, StoreError> {
-        match self.try_attempt(webhook, attempt).await {
+        gate: &AddressGate,
+    ) -> Result<Observation, StoreError> {
+        match self.try_attempt(webhook, attempt, gate).await {
             Err(StoreError::Broken(error)) => {
                 tracing::error!(error, "a push notification cannot be read from the store");
                 let retry_at = later(self.clock.now(), MAX_WAIT / 24);
                 let error = "the task cannot be read from the store".to_owned();
                 self.record(webhook, DeliveryOutcome::Failed { retry_at, attempts: 1, error }).await?;
-                Ok(HostState::Unknown)
+                Ok(Observation::NOTHING)
             }
             result => result,
         }
     }
 
-    async fn try_attempt(&self, webhook: WebhookNo, attempt: Attempt) -> Result<HostState, StoreError> {
+    async fn try_attempt(
+        &self,
+        webhook: WebhookNo,
+        attempt: Attempt,
+        gate: &AddressGate,
+    ) -> Result<Observation, StoreError> {
         let Some(pending) = self.store.pending_delivery(webhook).await? else {
-            return Ok(HostState::Unknown);
+            return Ok(Observation::NOTHING);
         };
         if pending.webhook.disabled || pending.webhook.next_at.is_none() {
-            return Ok(HostState::Unknown);
+            return Ok(Observation::NOTHING);
         }
         let (chosen, seen) = self.choose(&pending).await?;
         let Some(chosen) = chosen else {
             let outcome = DeliveryOutcome::Nothing { acked: seen, last_seq: pending.task.last_seq };
             self.record(webhook, outcome).await?;
-            return Ok(HostState::Unknown);
+            return Ok(Observation::NOTHING);
         };
         let Some(opened) = self.records.open(pending.task.no, &pending.webhook.config) else {
             self.give_up(&pending, chosen, SEALED_ELSEWHERE.into(), false).await?;
-            return Ok(HostState::Unknown);
+            return Ok(Observation::NOTHING);
         };
         if self.has_waited_too_long(&pending) {
             let last = pending.webhook.error.clone();
             let error = last.unwrap_or_else(|| "the host was not reachable for a day".into());
             self.give_up(&pending, chosen, error, false).await?;
-            return Ok(HostState::Unknown);
+            return Ok(Observation::NOTHING);
         }
-        let result = match self.confirm(&pending, &opened.config).await? {
-            SendResult::Accepted => self.send(&pending, chosen, &opened).await?,
-            unconfirmed => unconfirmed,
+        let Response { result, time } = match self.confirm(&pending, &opened.config, gate).await? {
+            Some(unconfirmed) => unconfirmed,
+            None => self.send(&pending, chosen, &opened, gate).await?,
         };
-        self.settle(&pending, chosen, attempt, result).await
+        let state = self.settle(&pending, chosen, attempt, result).await?;
+        Ok(Observation { state, time })
     }
 
-    /// Asks the receiver to confirm its URL, where that is wanted and has not been done.
+    /// Asks the receiver to confirm its URL, where that is wanted and has not been done. Returns the response if it has not.
     async fn confirm(
         &self,
         pending: &PendingDelivery,
         config: &PushConfig,
-    ) -> Result<SendResult, StoreError> {
+        gate: &AddressGate,
+    ) -> Result<Option<Response>, StoreError> {
         let webhook = &pending.webhook;
         let wanted = self.policy.challenge && webhook.config.form.dialect.confirms_webhooks();
         if !wanted || webhook.confirmed {
-            return Ok(SendResult::Accepted);
+            return Ok(None);
         }
-        let result = self.sender.challenge(config.url.clone(), self.policy.timeout).await;
-        if result == SendResult::Accepted {
-            self.record(webhook.no, DeliveryOutcome::Confirmed).await?;
+        let challenge = self.sender.challenge(config.url.clone(), self.policy.timeout, gate.clone());
+        let response = self.timed(challenge).await;
+        if response.result != SendResult::Accepted {
+            return Ok(Some(response));
         }
-        Ok(result)
+        self.record(webhook.no, DeliveryOutcome::Confirmed).await?;
+        Ok(None)
     }
 
     /// The notification that a webhook is due for, and up to which entry there is no other.
@@ -163,7 +192,8 @@ impl Deliverer {
         pending: &PendingDelivery,
         chosen: Chosen,
         opened: &Opened,
-    ) -> Result<SendResult, StoreError> {
+        gate: &AddressGate,
+    ) -> Result<Response, StoreError> {
         // The log, the task and the body are in memory at the same time.
         let memory = self.memory.begin();
         if let Err(error) = memory.cover_task(pending.task.size) {
@@ -177,13 +207,26 @@ impl Deliverer {
             pending.webhook.no,
             chosen.seq,
         );
-        let request = self.request(opened, &pending.webhook.config, id, body);
-        let result = self.sender.send(request).await;
+        let request = self.request(opened, &pending.webhook.config, id, body, gate.clone());
+        let response = self.timed(self.sender.send(request)).await;
         drop(memory);
-        Ok(result)
+        Ok(response)
     }
 
-    fn request(&self, opened: &Opened, webhook: &NewWebhook, id: String, body: Bytes) -> PushRequest {
+    async fn timed(&self, request: impl Future<Output = SendResult>) -> Response {
+        let begun = self.clock.elapsed();
+        let result = request.await;
+        Response { result, time: self.clock.elapsed().saturating_sub(begun) }
+    }
+
+    fn request(
+        &self,
+        opened: &Opened,
+        webhook: &NewWebhook,
+        id: String,
+        body: Bytes,
+        gate: AddressGate,
+    ) -> PushRequest {
         let Opened { config, signing_key } = opened;
         PushRequest {
             url: config.url.clone(),
@@ -196,6 +239,7 @@ impl Deliverer {
             authentication: config.authentication.clone(),
             signing_key: Secret::new(signing_key.expose()),
             timeout: self.policy.timeout,
+            gate,
         }
     }
 
@@ -269,6 +313,7 @@ impl Deliverer {
             }
             SendResult::Failed(reason) => (reason, None, HostState::Fails),
             SendResult::NotSent(reason) => (reason, None, HostState::Unknown),
+            SendResult::NoPlace => return Ok(HostState::NoPlace),
         };
         self.metrics.count(PushOutcome::Failed);
         let now = self.clock.now();
@@ -323,7 +368,9 @@ impl Deliverer {
             return Ok(Resent::Failed(SEALED_ELSEWHERE.into()));
         };
         let id = letter_id(&self.store.ids(), &dead);
-        let mut request = self.request(&opened, &dead.config, id, dead.letter.body.clone());
+        // An operator's request takes no place.
+        let gate = AddressGate::default();
+        let mut request = self.request(&opened, &dead.config, id, dead.letter.body.clone(), gate);
         request.media_type = dead.letter.media_type.clone();
         let failed = match self.sender.send(request).await {
             SendResult::Accepted => {
@@ -334,6 +381,7 @@ impl Deliverer {
             SendResult::Rejected { status, .. } => format!("the receiver responded with status {status}"),
             SendResult::Failed(reason) | SendResult::NotSent(reason) => reason,
             SendResult::Forbidden(reason) => format!("the URL of the webhook is not allowed: {reason}"),
+            SendResult::NoPlace => "too many requests go to the address of the receiver".into(),
         };
         self.metrics.count(PushOutcome::Failed);
         Ok(Resent::Failed(failed))

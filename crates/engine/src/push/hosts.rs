@@ -3,9 +3,13 @@
 //! The number of concurrent requests to a host starts at one and doubles with each success, so that hosts that never
 //! respond take few places from others. After [`FAILURES_TO_OPEN`] failures in a row a host is left alone, except for one
 //! probe in each interval. The first success closes the breaker; the number then starts at one again.
-//! Kept in memory: after a restart every host gets requests again.
+//! A host is slow from a request that takes [`SLOW_AFTER`] until it responds in less; what that means is decided in
+//! `places.rs`. Kept in memory: after a restart every host gets requests again.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, time::Duration};
+
+use super::places::SLOW_AFTER;
+use crate::store::WebhookOwner;
 
 /// Failures in a row after which a host is left alone.
 pub(super) const FAILURES_TO_OPEN: u32 = 8;
@@ -26,11 +30,24 @@ struct Host {
     failures: u32,
     /// When the next probe may be sent, as elapsed time; set while the breaker is open.
     probe_at: Option<Duration>,
+    is_slow: bool,
+    /// What its name was last resolved to, as addresses are counted.
+    addresses: Vec<SocketAddr>,
+    /// The owner of the last request.
+    owner: Option<WebhookOwner>,
 }
 
 impl Default for Host {
     fn default() -> Self {
-        Self { in_flight: 0, limit: 1, failures: 0, probe_at: None }
+        Self {
+            in_flight: 0,
+            limit: 1,
+            failures: 0,
+            probe_at: None,
+            is_slow: false,
+            addresses: Vec::new(),
+            owner: None,
+        }
     }
 }
 
@@ -64,7 +81,7 @@ impl Hosts {
     }
 
     /// Begins a request, unless the host gets none at the moment.
-    pub(super) fn begin(&mut self, name: &str, now: Duration) -> bool {
+    pub(super) fn begin(&mut self, name: &str, owner: &WebhookOwner, now: Duration) -> bool {
         if !self.hosts.contains_key(name) {
             if self.hosts.len() >= MAX_IDLE {
                 self.hosts.retain(|_, host| !host.is_forgettable());
@@ -73,7 +90,10 @@ impl Hosts {
         }
         let Some(host) = self.hosts.get_mut(name) else { return false };
         let accepted = host.accepts(now);
-        host.in_flight += usize::from(accepted);
+        if accepted {
+            host.in_flight += 1;
+            host.owner = Some(owner.clone());
+        }
         accepted
     }
 
@@ -111,6 +131,36 @@ impl Hosts {
         if was_open { HostChange::None } else { HostChange::Opened }
     }
 
+    /// Notes how long a request took. A failure in less than [`SLOW_AFTER`] shows nothing.
+    pub(super) fn note_time(&mut self, name: &str, time: Duration, responded: bool) {
+        let Some(host) = self.hosts.get_mut(name) else { return };
+        if time >= SLOW_AFTER {
+            host.is_slow = true;
+        } else if responded {
+            host.is_slow = false;
+        }
+    }
+
+    pub(super) fn is_slow(&self, name: &str) -> bool {
+        self.hosts.get(name).is_some_and(|host| host.is_slow)
+    }
+
+    pub(super) fn set_addresses(&mut self, name: &str, addresses: Vec<SocketAddr>) {
+        if let Some(host) = self.hosts.get_mut(name) {
+            host.addresses = addresses;
+        }
+    }
+
+    /// The addresses of a host, as far as they are known.
+    pub(super) fn addresses(&self, name: &str) -> &[SocketAddr] {
+        self.hosts.get(name).map_or(&[], |host| &host.addresses)
+    }
+
+    /// The owner of the last request to a host.
+    pub(super) fn owner(&self, name: &str) -> Option<&WebhookOwner> {
+        self.hosts.get(name)?.owner.as_ref()
+    }
+
     /// Hosts that get no request at the moment, or only probes.
     pub(super) fn refusing(&self, now: Duration) -> impl Iterator<Item = &String> {
         self.hosts
@@ -119,10 +169,12 @@ impl Hosts {
             .map(|(name, _)| name)
     }
 
-    /// Hosts that may be probed now.
+    /// Hosts that may be probed now, longest due first.
     pub(super) fn to_probe(&self, now: Duration) -> Vec<String> {
-        let is_due = |host: &Host| host.probe_at.is_some() && host.accepts(now);
-        self.hosts.iter().filter(|(_, host)| is_due(host)).map(|(name, _)| name.clone()).collect()
+        let due = self.hosts.iter().filter(|(_, host)| host.accepts(now));
+        let mut due: Vec<_> = due.filter_map(|(name, host)| Some((host.probe_at?, name))).collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, name)| name.clone()).collect()
     }
 
     /// When the next probe may be sent.
@@ -142,8 +194,12 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_secs(60);
 
+    fn begin(hosts: &mut Hosts, name: &str, now: Duration) -> bool {
+        hosts.begin(name, &WebhookOwner::new("default", "a"), now)
+    }
+
     fn fail(hosts: &mut Hosts, now: u64) -> HostChange {
-        assert!(hosts.begin("h", Duration::from_secs(now)));
+        assert!(begin(hosts, "h", Duration::from_secs(now)));
         hosts.end("h", false, Duration::from_secs(now), INTERVAL)
     }
 
@@ -155,16 +211,16 @@ mod tests {
         }
         assert_eq!(fail(&mut hosts, 0), HostChange::Opened);
         let (early, late) = (Duration::from_secs(59), Duration::from_secs(60));
-        assert!(!hosts.begin("h", early) && hosts.to_probe(early).is_empty());
+        assert!(!begin(&mut hosts, "h", early) && hosts.to_probe(early).is_empty());
         assert_eq!(hosts.refusing(early).collect::<Vec<_>>(), ["h"]);
         assert_eq!(hosts.next_probe(), Some(late));
         assert_eq!(hosts.to_probe(late), ["h"]);
         assert_eq!(hosts.refusing(late).count(), 1, "a probe is not one of many requests");
-        assert!(hosts.begin("h", late) && !hosts.begin("h", late), "one probe at a time");
+        assert!(begin(&mut hosts, "h", late) && !begin(&mut hosts, "h", late), "one probe at a time");
         assert_eq!(hosts.end("h", true, late, INTERVAL), HostChange::Closed);
-        assert!(hosts.begin("h", late) && !hosts.begin("h", late), "begins with one at a time");
+        assert!(begin(&mut hosts, "h", late) && !begin(&mut hosts, "h", late), "begins with one at a time");
         hosts.end("h", true, late, INTERVAL);
-        assert!(hosts.begin("h", late) && hosts.begin("h", late), "then two");
+        assert!(begin(&mut hosts, "h", late) && begin(&mut hosts, "h", late), "then two");
     }
 
     #[test]
@@ -173,7 +229,7 @@ mod tests {
         for _ in 1..FAILURES_TO_OPEN {
             fail(&mut hosts, 0);
         }
-        assert!(hosts.begin("h", Duration::ZERO));
+        assert!(begin(&mut hosts, "h", Duration::ZERO));
         hosts.end("h", true, Duration::ZERO, INTERVAL);
         assert_eq!(fail(&mut hosts, 0), HostChange::None);
     }
@@ -185,23 +241,52 @@ mod tests {
             fail(&mut hosts, 0);
         }
         assert_eq!(fail(&mut hosts, 60), HostChange::None);
-        assert!(!hosts.begin("h", Duration::from_secs(119)));
-        assert!(hosts.begin("h", Duration::from_secs(120)));
+        assert!(!begin(&mut hosts, "h", Duration::from_secs(119)));
+        assert!(begin(&mut hosts, "h", Duration::from_secs(120)));
     }
 
     #[test]
     fn requests_to_one_host_are_limited() {
         let mut hosts = Hosts::default();
-        assert!(hosts.begin("h", Duration::ZERO) && !hosts.accepts("h", Duration::ZERO), "one at first");
+        assert!(
+            begin(&mut hosts, "h", Duration::ZERO) && !hosts.accepts("h", Duration::ZERO),
+            "one at first"
+        );
         for _ in 0..5 {
             hosts.end("h", true, Duration::ZERO, INTERVAL);
-            assert!(hosts.begin("h", Duration::ZERO));
+            assert!(begin(&mut hosts, "h", Duration::ZERO));
         }
         for _ in 1..MAX_PER_HOST {
-            assert!(hosts.begin("h", Duration::ZERO));
+            assert!(begin(&mut hosts, "h", Duration::ZERO));
         }
-        assert!(!hosts.begin("h", Duration::ZERO) && hosts.begin("other", Duration::ZERO));
+        assert!(!begin(&mut hosts, "h", Duration::ZERO) && begin(&mut hosts, "other", Duration::ZERO));
         hosts.abandon("h");
-        assert!(hosts.begin("h", Duration::ZERO));
+        assert!(begin(&mut hosts, "h", Duration::ZERO));
+    }
+
+    #[test]
+    fn a_host_is_slow_until_it_responds_in_time() {
+        let (mut hosts, almost) = (Hosts::default(), SLOW_AFTER - Duration::from_millis(1));
+        assert!(begin(&mut hosts, "h", Duration::ZERO) && !hosts.is_slow("h"));
+        for (time, responded, slow) in
+            [(almost, true, false), (SLOW_AFTER, true, true), (almost, false, true), (almost, true, false)]
+        {
+            hosts.note_time("h", time, responded);
+            assert_eq!(hosts.is_slow("h"), slow, "{time:?} {responded}");
+        }
+        hosts.note_time("h", SLOW_AFTER, false);
+        assert!(hosts.is_slow("h"), "also if it fails");
+    }
+
+    #[test]
+    fn hosts_are_probed_in_the_order_of_their_times() {
+        let mut hosts = Hosts::default();
+        for (name, now) in [("b", 2), ("a", 3), ("c", 1)] {
+            for _ in 0..FAILURES_TO_OPEN {
+                assert!(begin(&mut hosts, name, Duration::ZERO));
+                hosts.end(name, false, Duration::from_secs(now), INTERVAL);
+            }
+        }
+        assert_eq!(hosts.to_probe(Duration::from_secs(62)), ["c", "b"]);
     }
 }

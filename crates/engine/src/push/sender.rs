@@ -9,6 +9,8 @@ use protocol::{
     model::{PushAuth, Secret},
 };
 
+use super::AddressGate;
+
 /// Sends notifications to webhooks.
 pub trait PushSender: Send + Sync + 'static {
     /// Checks a webhook when it is registered: the syntax of its URL, its host if that is an address, and whether headers
@@ -26,7 +28,7 @@ pub trait PushSender: Send + Sync + 'static {
     fn send(&self, request: PushRequest) -> BoxFuture<'static, SendResult>;
 
     /// Asks the receiver to confirm its URL: it has to return a random token.
-    fn challenge(&self, url: String, timeout: Duration) -> BoxFuture<'static, SendResult>;
+    fn challenge(&self, url: String, timeout: Duration, gate: AddressGate) -> BoxFuture<'static, SendResult>;
 }
 
 /// A notification to send.
@@ -52,6 +54,8 @@ pub struct PushRequest {
     pub signing_key: Secret,
     /// How long the receiver may take.
     pub timeout: Duration,
+    /// Asked when the addresses of the host are known, before anything is sent.
+    pub gate: AddressGate,
 }
 
 /// How sending ended.
@@ -70,6 +74,8 @@ pub enum SendResult {
     Failed(String),
     /// Nothing was sent, for a reason that has nothing to do with the receiver.
     NotSent(String),
+    /// As many requests as may go to this address are in progress; nothing was sent.
+    NoPlace,
     /// The address is not allowed; nothing was sent.
     Forbidden(String),
 }

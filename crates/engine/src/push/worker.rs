@@ -1,12 +1,14 @@
 //! The background task that delivers notifications.
 //!
-//! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host and
-//! [`MAX_IN_FLIGHT`] in all, beside at most [`MAX_PROBES`] of hosts that fail. The store is asked host by host, in scans over all hosts that have something to be delivered. Hosts
+//! It asks the store for webhooks that are due and starts an attempt for each: at most one per webhook, a few per host
+//! (`hosts.rs`) and per address (`addresses.rs`), and as many in all and per principal as there are places (`places.rs`).
+//! The store is asked host by host, in scans over all hosts that have something to be delivered. Hosts
 //! that fail or are busy, or of which enough is known, are left out, so that their backlog neither delays other receivers nor is
 //! read again and again. A stop waits shortly for attempts in flight; the others are made again after the next start.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
+    net::SocketAddr,
     panic::AssertUnwindSafe,
     sync::Arc,
     time::Duration,
@@ -22,22 +24,22 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Deliverer,
-    delivery::{Attempt, HostState, earlier},
+    AddressGate, Deliverer,
+    addresses::AddressPlaces,
+    delivery::{Attempt, HostState, Observation, earlier},
     hosts::{HostChange, Hosts, MAX_PER_HOST},
+    places::{Class, MAX_IN_FLIGHT, Places, SLOW_AFTER, Share},
     policy::MAX_WAIT,
 };
-use crate::store::{DueWebhooksQuery, StoreError, WebhookNo};
+use crate::store::{DueWebhook, DueWebhooksQuery, StoreError, WebhookNo, WebhookOwner};
 
-/// Attempts in flight over all hosts, without probes.
-const MAX_IN_FLIGHT: usize = 256;
-/// Probes in flight: hosts that never respond must not take the places of others.
-const MAX_PROBES: usize = 64;
 /// Due webhooks read at a time, and of one host: more than are in flight, which are due too.
 const BATCH: usize = 4 * MAX_IN_FLIGHT;
 const BATCH_OF_HOST: usize = 16 * MAX_PER_HOST;
-/// Due webhooks kept in memory.
+/// Due webhooks kept in memory. A query reads at most this part of what is left of them for one host, so that a few hosts
+/// with a backlog do not take all.
 const MAX_READY: usize = 8 * BATCH;
+const PART_OF_HOST: usize = 32;
 /// How long a stop waits for attempts in flight.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 /// How long the worker waits at most until it looks again.
@@ -59,13 +61,13 @@ pub(crate) struct Worker {
     deliverer: Arc<Deliverer>,
     signal: Arc<Notify>,
     hosts: Hosts,
+    places: Places,
+    addresses: Arc<AddressPlaces>,
     /// Due webhooks by host.
-    ready: HashMap<String, VecDeque<WebhookNo>>,
+    ready: HashMap<String, VecDeque<Ready>>,
     /// Those in `ready` and those in flight.
     known: HashSet<WebhookNo>,
     attempts: JoinSet<Done>,
-    /// How many of them are probes.
-    probes: usize,
     /// There may be due webhooks that are not known: another scan is wanted.
     more: bool,
     /// The scan in progress.
@@ -78,6 +80,12 @@ pub(crate) struct Worker {
     wake_at: Instant,
     /// When dead letters are deleted next.
     sweep_at: Instant,
+}
+
+/// A webhook that is due and has no attempt in flight.
+struct Ready {
+    webhook: WebhookNo,
+    owner: WebhookOwner,
 }
 
 /// Asks the store for what is due at each host.
@@ -94,9 +102,11 @@ struct HostScan {
 struct Done {
     webhook: WebhookNo,
     host: String,
-    attempt: Attempt,
+    owner: WebhookOwner,
+    /// Those of the host, if it was resolved.
+    addresses: Vec<SocketAddr>,
     /// `None` if the attempt has panicked.
-    result: Option<Result<HostState, StoreError>>,
+    result: Option<Result<Observation, StoreError>>,
 }
 
 impl Worker {
@@ -106,10 +116,11 @@ impl Worker {
             signal: deliverer.store.delivery_signal(),
             deliverer,
             hosts: Hosts::default(),
+            places: Places::default(),
+            addresses: Arc::default(),
             ready: HashMap::new(),
             known: HashSet::new(),
             attempts: JoinSet::new(),
-            probes: 0,
             more: true,
             scan: None,
             too_old_at: Duration::ZERO,
@@ -123,6 +134,7 @@ impl Worker {
     pub(crate) async fn run(mut self, draining: CancellationToken) {
         loop {
             self.sweep_dead_letters().await;
+            self.take_late_places();
             if let Err(error) = self.find_work().await {
                 tracing::debug!(%error, "cannot read the webhooks that are due");
                 self.pause(RETRY_DELAY);
@@ -150,32 +162,44 @@ impl Worker {
         if Instant::now() < self.not_before {
             return Ok(());
         }
-        for host in self.hosts.to_probe(self.deliverer.clock.elapsed()) {
-            if self.probes >= MAX_PROBES {
-                break;
-            }
-            self.probe(&host).await?;
-        }
-        if self.wants_query() && self.known.len() < MAX_READY {
+        self.start_probes().await?;
+        if self.wants_query() {
+            self.make_room();
             self.read_due().await?;
+        }
+        Ok(())
+    }
+
+    async fn start_probes(&mut self) -> Result<(), StoreError> {
+        if self.places.is_full(Class::Probe) {
+            return Ok(());
+        }
+        let now = self.deliverer.clock.elapsed();
+        let hosts = self.hosts.to_probe(now);
+        for share in [Share::Quarter, Share::All] {
+            for host in &hosts {
+                let has_room = |owner| self.places.have_room(Class::Probe, owner, share);
+                if self.hosts.accepts(host, now) && self.hosts.owner(host).is_some_and(has_room) {
+                    self.probe(host).await?;
+                }
+            }
         }
         Ok(())
     }
 
     async fn probe(&mut self, host: &str) -> Result<(), StoreError> {
         match self.deliverer.store.first_pending(host.to_owned()).await? {
-            Some(webhook) if self.known.insert(webhook) => {
-                if self.hosts.begin(host, self.deliverer.clock.elapsed()) {
-                    self.probes += 1;
-                    self.spawn(webhook, host, Attempt::Probe);
+            Some(DueWebhook { no, owner, .. }) if self.known.insert(no) => {
+                if self.hosts.begin(host, &owner, self.deliverer.clock.elapsed()) {
+                    self.spawn(Ready { webhook: no, owner }, host, Class::Probe);
                 } else {
-                    self.known.remove(&webhook);
+                    self.known.remove(&no);
                 }
             }
             // It is in the queue of this host, or in flight.
             Some(_) => {
                 let before = self.attempts.len();
-                self.start_ready(host);
+                self.start_ready(host, Share::All);
                 if self.attempts.len() == before {
                     self.pause(IDLE_PAUSE);
                 }
@@ -217,7 +241,7 @@ impl Worker {
             without_hosts: self.hosts.refusing(clock.elapsed()).chain(self.ready.keys()).cloned().collect(),
             too_old: scan.too_old,
             max_ahead: policy.max_ahead(),
-            max_per_host: BATCH_OF_HOST,
+            max_per_host: (MAX_READY.saturating_sub(self.known.len()) / PART_OF_HOST).clamp(1, BATCH_OF_HOST),
             max: BATCH,
         };
         let due = store.due_webhooks(query).await.inspect_err(|_| self.more = true)?;
@@ -225,114 +249,191 @@ impl Worker {
         let ahead = due.next.map(|next| next.as_millis().saturating_sub(now.as_millis()));
         let ahead = ahead.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
         self.wake_at = self.wake_at.min(ended + ahead.unwrap_or(MAX_SLEEP));
-        let mut hosts = HashSet::new();
-        for (webhook, host) in due.webhooks {
+        let before = self.known.len();
+        for DueWebhook { no: webhook, host, owner } in due.webhooks {
             if self.known.insert(webhook) {
-                self.ready.entry(host.clone()).or_default().push_back(webhook);
-                hosts.insert(host);
+                self.ready.entry(host).or_default().push_back(Ready { webhook, owner });
             }
         }
-        let found = scan.found || !hosts.is_empty();
+        let has_new = self.known.len() > before;
+        let found = scan.found || has_new;
         // If all of them are known, their ends ask again.
-        self.more |= due.more && !hosts.is_empty();
+        self.more |= due.more && has_new;
         self.scan = due.resume_after.map(|after_host| HostScan { after_host, found, ..scan });
         let pause = (ended - begun) * QUERY_PAUSE;
         let is_idle = self.scan.is_none() && !found;
         self.not_before = ended + if is_idle { pause.max(IDLE_PAUSE) } else { pause };
-        for host in hosts {
-            self.start_ready(&host);
+        if has_new {
+            self.start_any();
         }
         Ok(())
     }
 
-    fn has_place(&self) -> bool {
-        self.attempts.len() - self.probes < MAX_IN_FLIGHT
+    /// If as much is in memory as may be, forgets what is due of the principals with the most until a query has room; a
+    /// later scan finds it again. So what is due of others is read, however many hosts one principal has.
+    fn make_room(&mut self) {
+        if self.known.len() < MAX_READY {
+            return;
+        }
+        let mut counts: HashMap<&WebhookOwner, usize> = HashMap::new();
+        for ready in self.ready.values().flatten() {
+            *counts.entry(&ready.owner).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().map(|(owner, count)| (count, owner.clone())).collect();
+        counts.sort_unstable_by(|one, other| other.cmp(one));
+        let (mut left, mut forgotten) = (self.known.len(), HashSet::new());
+        for (count, owner) in counts {
+            if left + BATCH <= MAX_READY {
+                break;
+            }
+            left -= count;
+            forgotten.insert(owner);
+        }
+        let known = &mut self.known;
+        self.ready.retain(|_, queue| {
+            queue.retain(|ready| !forgotten.contains(&ready.owner) || !known.remove(&ready.webhook));
+            !queue.is_empty()
+        });
+        self.more = true;
     }
 
     /// Starts as many attempts for a host as the limits allow.
-    fn start_ready(&mut self, host: &str) {
-        while self.has_place()
-            && self.ready.contains_key(host)
-            && self.hosts.begin(host, self.deliverer.clock.elapsed())
-        {
-            match self.take_ready(host) {
-                Some(webhook) => self.spawn(webhook, host, Attempt::Due),
-                None => self.hosts.abandon(host),
-            }
+    fn start_ready(&mut self, host: &str, share: Share) {
+        while let Some(ready) = self.take_startable(host, share) {
+            let begun = self.hosts.begin(host, &ready.owner, self.deliverer.clock.elapsed());
+            debug_assert!(begun, "a host accepts requests when a webhook was taken for it");
+            self.spawn(ready, host, self.class(host));
         }
     }
 
-    /// Starts attempts for hosts that are picked at random, so that none waits until the backlog of another is delivered.
+    /// Starts attempts for hosts that are picked at random, so that none waits until the backlog of another is delivered:
+    /// first of principals that have less than their share.
     fn start_any(&mut self) {
-        while self.has_place() && !self.ready.is_empty() {
-            let (elapsed, hosts) = (self.deliverer.clock.elapsed(), self.ready.len());
-            let mut in_turn = self.ready.keys().cycle().skip(fastrand::usize(..hosts)).take(hosts);
-            match in_turn.find(|host| self.hosts.accepts(host, elapsed)).cloned() {
-                Some(host) => self.start_ready(&host),
-                None => return,
+        for share in [Share::Quarter, Share::All] {
+            while let Some(host) = self.find_startable(share) {
+                self.start_ready(&host, share);
             }
         }
     }
 
-    /// The next due webhook of a host. A queue that is empty is removed: hosts with one are left out of scans.
-    fn take_ready(&mut self, host: &str) -> Option<WebhookNo> {
+    fn find_startable(&self, share: Share) -> Option<String> {
+        let can_start = !self.places.is_full(Class::Prompt) || !self.places.is_full(Class::Slow);
+        if !can_start || self.ready.is_empty() {
+            return None;
+        }
+        let start = fastrand::usize(..self.ready.len());
+        let mut in_turn = self.ready.keys().skip(start).chain(self.ready.keys().take(start));
+        in_turn.find(|host| self.startable(host, share).is_some()).cloned()
+    }
+
+    /// The place in the queue of a host of the first webhook whose attempt may begin.
+    fn startable(&self, host: &str, share: Share) -> Option<usize> {
+        let queue = self.ready.get(host)?;
+        let class = self.class(host);
+        if self.places.is_full(class) || !self.hosts.accepts(host, self.deliverer.clock.elapsed()) {
+            return None;
+        }
+        let mut refused = None;
+        queue.iter().position(|Ready { owner, .. }| {
+            let may_start = refused != Some(owner)
+                && self.places.have_room(class, owner, share)
+                && self.addresses.have_room(owner, self.hosts.addresses(host));
+            refused = (!may_start).then_some(owner);
+            may_start
+        })
+    }
+
+    fn class(&self, host: &str) -> Class {
+        if self.hosts.is_slow(host) { Class::Slow } else { Class::Prompt }
+    }
+
+    /// The next due webhook of a host whose attempt may begin. A queue that is empty is removed: hosts with one are left
+    /// out of scans.
+    fn take_startable(&mut self, host: &str, share: Share) -> Option<Ready> {
+        let index = self.startable(host, share)?;
         let queue = self.ready.get_mut(host)?;
-        let webhook = queue.pop_front();
+        let ready = queue.remove(index);
         if queue.is_empty() {
             self.ready.remove(host);
         }
-        webhook
+        ready
     }
 
     /// Forgets the due webhooks of a host; a later scan finds them again.
     fn drop_ready(&mut self, host: &str) {
-        for webhook in self.ready.remove(host).into_iter().flatten() {
-            self.known.remove(&webhook);
+        for ready in self.ready.remove(host).into_iter().flatten() {
+            self.known.remove(&ready.webhook);
         }
     }
 
-    fn spawn(&mut self, webhook: WebhookNo, host: &str, attempt: Attempt) {
+    fn spawn(&mut self, ready: Ready, host: &str, class: Class) {
+        let Ready { webhook, owner } = ready;
+        self.places.begin(webhook, host, class, &owner, self.deliverer.clock.elapsed());
+        // A probe is the only request to its host.
+        let (attempt, gate) = match class {
+            Class::Probe => (Attempt::Probe, AddressGate::default()),
+            Class::Prompt | Class::Slow => {
+                (Attempt::Due, AddressGate::new(Arc::clone(&self.addresses), owner.clone()))
+            }
+        };
         let (deliverer, host) = (Arc::clone(&self.deliverer), host.to_owned());
         self.attempts.spawn(async move {
-            let result = AssertUnwindSafe(deliverer.attempt(webhook, attempt)).catch_unwind().await.ok();
-            Done { webhook, host, attempt, result }
+            let attempted = deliverer.attempt(webhook, attempt, &gate);
+            let result = AssertUnwindSafe(attempted).catch_unwind().await.ok();
+            Done { webhook, host, owner, addresses: gate.leave(), result }
         });
     }
 
-    async fn finish(&mut self, done: Done) {
-        let Done { webhook, host, attempt, result } = done;
-        let was_full = self.attempts.len() + 1 - self.probes >= MAX_IN_FLIGHT;
-        if attempt == Attempt::Probe {
-            self.probes -= 1;
+    /// Gives the places of attempts that have become late to others.
+    fn take_late_places(&mut self) {
+        let late = self.places.take_late(self.deliverer.clock.elapsed());
+        for host in &late {
+            self.hosts.note_time(host, SLOW_AFTER, false);
         }
+        if !late.is_empty() {
+            self.start_any();
+        }
+    }
+
+    async fn finish(&mut self, done: Done) {
+        let Done { webhook, host, owner, addresses, result } = done;
+        let others_wait = self.places.end(webhook) | self.addresses.take_wanted(&owner, &addresses);
         // A panic is reported by the panic hook. The webhook stays known, so that the attempt is made again after the next
         // start and not before.
         if result.is_some() {
             self.known.remove(&webhook);
         }
-        let state = result.unwrap_or(Ok(HostState::Unknown)).unwrap_or_else(|error| {
+        let observation = result.unwrap_or(Ok(Observation::NOTHING)).unwrap_or_else(|error| {
             tracing::debug!(%error, "a push notification waits for the store");
             self.pause(RETRY_DELAY);
-            HostState::Unknown
+            Observation::NOTHING
         });
-        self.end_request(&host, state).await;
-        if was_full {
+        if !addresses.is_empty() {
+            self.hosts.set_addresses(&host, addresses);
+        }
+        if observation.state == HostState::NoPlace {
+            self.known.insert(webhook);
+            self.ready.entry(host.clone()).or_default().push_front(Ready { webhook, owner });
+        }
+        self.end_request(&host, observation).await;
+        if others_wait {
             self.start_any();
         } else {
-            self.start_ready(&host);
+            self.start_ready(&host, Share::All);
         }
         // While the host was busy, its webhooks were left out of queries. If it still is, the next end asks again.
         let accepts = self.hosts.accepts(&host, self.deliverer.clock.elapsed());
         self.more |= accepts && !self.ready.contains_key(&host);
     }
 
-    async fn end_request(&mut self, host: &str, state: HostState) {
+    async fn end_request(&mut self, host: &str, observation: Observation) {
         let Deliverer { store, clock, policy, .. } = &*self.deliverer;
-        let responded = match state {
-            HostState::Unknown => return self.hosts.abandon(host),
+        let responded = match observation.state {
+            HostState::Unknown | HostState::NoPlace => return self.hosts.abandon(host),
             HostState::Responds => true,
             HostState::Fails => false,
         };
+        self.hosts.note_time(host, observation.time, responded);
         match self.hosts.end(host, responded, clock.elapsed(), policy.probe_interval) {
             HostChange::None => {}
             HostChange::Opened => {
@@ -353,16 +454,14 @@ impl Worker {
         self.not_before = self.not_before.max(Instant::now() + time);
     }
 
-    fn next_wake(&self) -> Instant {
-        let elapsed = self.deliverer.clock.elapsed();
-        let probe = self.hosts.next_probe().filter(|_| self.probes < MAX_PROBES);
-        let probe = probe.map(|at| Instant::now() + at.saturating_sub(elapsed));
-        let query = (self.known.len() < MAX_READY).then_some(match self.wants_query() {
-            true => self.not_before,
-            false => self.wake_at,
-        });
-        let work = query.into_iter().chain(probe).min().map(|at| at.max(self.not_before));
-        work.map_or(self.sweep_at, |at| at.min(self.sweep_at))
+    fn next_wake(&mut self) -> Instant {
+        let (now, elapsed) = (Instant::now(), self.deliverer.clock.elapsed());
+        let in_future = |at: Duration| now + at.saturating_sub(elapsed);
+        let probe = self.hosts.next_probe().filter(|_| !self.places.is_full(Class::Probe)).map(in_future);
+        let query = if self.wants_query() { self.not_before } else { self.wake_at };
+        let work = probe.map_or(query, |at| at.min(query)).max(self.not_before);
+        let late = self.places.next_late().map(in_future);
+        work.min(self.sweep_at).min(late.unwrap_or(self.sweep_at))
     }
 
     /// Deletes dead letters that were kept long enough.

@@ -3,7 +3,7 @@
 //! The log of a task has no gaps, so a webhook needs no row for each notification: its row has the number of the last
 //! entry that was handled and the time of the next attempt. Only notifications that were given up have rows of their own.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{ConfigId, Dialect, TaskId, Timestamp, dialect::Style};
@@ -82,11 +82,34 @@ pub struct Webhook {
     pub confirmed: bool,
 }
 
+/// Whose places the deliveries of a webhook take: the principal that owns the task, within its tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WebhookOwner(Arc<str>);
+
+impl WebhookOwner {
+    /// The principal of a tenant.
+    pub fn new(tenant: &str, principal: &str) -> Self {
+        // With the length, no two pairs have the same text.
+        Self(format!("{}/{tenant}/{principal}", tenant.len()).into())
+    }
+}
+
+/// A webhook that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueWebhook {
+    /// Its identity.
+    pub no: WebhookNo,
+    /// Its host.
+    pub host: String,
+    /// Its owner.
+    pub owner: WebhookOwner,
+}
+
 /// Which webhooks are due.
 #[derive(Clone, Debug, Default)]
 pub struct DueWebhooks {
-    /// With their hosts; of each host, longest due first.
-    pub webhooks: Vec<(WebhookNo, String)>,
+    /// Host by host; of each host, longest due first.
+    pub webhooks: Vec<DueWebhook>,
     /// Whether there may be more of a host.
     pub more: bool,
     /// When the next one of the examined hosts becomes due.

@@ -30,6 +30,7 @@ mod multi_turn;
 mod origin;
 mod panic;
 mod push;
+mod push_places;
 mod queue;
 mod racing_messages;
 mod recording;

@@ -7,7 +7,10 @@ use std::{
 
 use a2ad_engine::{
     Call, CallResponse, ResponseNote, Sealer,
-    push::{DeliveryId, ListedState, PushPolicy, PushRequest, PushSender, PushSetup, Resent, SendResult},
+    push::{
+        AddressGate, DeliveryId, ListedState, PushPolicy, PushRequest, PushSender, PushSetup, Resent,
+        SendResult,
+    },
     store::WebhookNo,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -79,7 +82,12 @@ impl PushSender for Receiver {
         .boxed()
     }
 
-    fn challenge(&self, _url: String, _timeout: Duration) -> BoxFuture<'static, SendResult> {
+    fn challenge(
+        &self,
+        _url: String,
+        _timeout: Duration,
+        _gate: AddressGate,
+    ) -> BoxFuture<'static, SendResult> {
         self.0.challenges.send_modify(|count| *count += 1);
         let answer = self.0.answer.lock().unwrap().clone();
         async move { answer }.boxed()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
 
 use super::{DialError, Dialer, UrlSource};
 
@@ -29,13 +30,23 @@ impl Dialer {
         source: UrlSource,
         limits: FetchLimits,
     ) -> Result<Response<Bytes>, DialError> {
+        limits.read(self.send(request, source)).await
+    }
+}
+
+impl FetchLimits {
+    /// Reads the whole response to a request of [`Dialer`].
+    pub(crate) async fn read(
+        self,
+        sent: impl Future<Output = Result<Response<Incoming>, DialError>>,
+    ) -> Result<Response<Bytes>, DialError> {
         let fetched = async {
-            let (head, body) = self.send(request, source).await?.into_parts();
-            let body = Limited::new(body, limits.body).collect().await.map_err(|error| {
+            let (head, body) = sent.await?.into_parts();
+            let body = Limited::new(body, self.body).collect().await.map_err(|error| {
                 if error.is::<LengthLimitError>() { DialError::TooLarge } else { DialError::Lost(error) }
             })?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
-        tokio::time::timeout(limits.time, fetched).await.unwrap_or(Err(DialError::TimedOut))
+        tokio::time::timeout(self.time, fetched).await.unwrap_or(Err(DialError::TimedOut))
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use engine::push::{PushRequest, PushSender, SendResult};
+use engine::push::{AddressGate, PushRequest, PushSender, SendResult};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -21,7 +21,7 @@ use super::{
     push_key::PushKey,
     signature::{ID_HEADER, SIGNATURE_HEADER, SigningKey, TIMESTAMP_HEADER, seconds},
 };
-use crate::dial::{DialError, Dialer, FetchLimits, UrlSource};
+use crate::dial::{DialError, Dialer, FetchLimits};
 
 /// How much of a response is read so that its connection can be used again.
 const MAX_RESPONSE: usize = 64 << 10;
@@ -59,7 +59,8 @@ impl WebhookSender {
         let built = Request::builder().method(Method::POST).uri(url.as_str()).body(Full::new(request.body));
         let Ok(mut built) = built else { return not_a_url() };
         *built.headers_mut() = headers;
-        let response = match timeout(request.timeout, self.dialer.send(built, UrlSource::Peer)).await {
+        let sent = self.dialer.send_admitted(built, |addresses| request.gate.admits(addresses));
+        let response = match timeout(request.timeout, sent).await {
             Err(_) => return SendResult::Failed(DialError::TimedOut.to_string()),
             Ok(Err(error)) => return failure(&error),
             Ok(Ok(response)) => response,
@@ -134,7 +135,7 @@ impl WebhookSender {
         Ok(None)
     }
 
-    async fn confirm(&self, url: String, time: Duration) -> SendResult {
+    async fn confirm(&self, url: String, time: Duration, gate: AddressGate) -> SendResult {
         let token = format!("{:032x}", u128::from_be_bytes(random_bytes()));
         let Ok(mut asked) = Url::parse(&url) else { return not_a_url() };
         asked.query_pairs_mut().append_pair(CHALLENGE, &token);
@@ -142,7 +143,8 @@ impl WebhookSender {
             return not_a_url();
         };
         let limits = FetchLimits { time, body: MAX_RESPONSE };
-        match self.dialer.fetch(request, UrlSource::Peer, limits).await {
+        let sent = self.dialer.send_admitted(request, |addresses| gate.admits(addresses));
+        match limits.read(sent).await {
             Err(error) => failure(&error),
             Ok(response) if !response.status().is_success() => {
                 SendResult::Rejected { status: response.status().as_u16(), retry_after: None }
@@ -188,15 +190,16 @@ impl PushSender for WebhookSender {
         async move { sender.post(request).await }.boxed()
     }
 
-    fn challenge(&self, url: String, timeout: Duration) -> BoxFuture<'static, SendResult> {
+    fn challenge(&self, url: String, timeout: Duration, gate: AddressGate) -> BoxFuture<'static, SendResult> {
         let sender = self.clone();
-        async move { sender.confirm(url, timeout).await }.boxed()
+        async move { sender.confirm(url, timeout, gate).await }.boxed()
     }
 }
 
 fn failure(error: &DialError) -> SendResult {
     match error {
         DialError::Forbidden(forbidden) => SendResult::Forbidden(forbidden.to_string()),
+        DialError::NotAdmitted => SendResult::NoPlace,
         other => SendResult::Failed(other.to_string()),
     }
 }

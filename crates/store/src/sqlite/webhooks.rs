@@ -10,8 +10,8 @@ use engine::{
     log::Log,
     push::PushEvents,
     store::{
-        DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, ListedDelivery, NewWebhook,
-        NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo,
+        DeliveryOutcome, DeliveryResult, DueWebhook, DueWebhooks, DueWebhooksQuery, ListedDelivery,
+        NewWebhook, NotificationForm, PendingDelivery, Registered, Webhook, WebhookNo, WebhookOwner,
     },
 };
 use protocol::{ConfigId, Dialect, TaskState, Timestamp, dialect::Style};
@@ -358,20 +358,34 @@ fn add_due(
             due.next = Some(due.next.map_or(next_at, |next| next.min(next_at)));
             break;
         }
-        due.webhooks.push((WebhookNo(row.get(0)?), host.to_owned()));
+        due.webhooks.push(due_webhook(row, host)?);
     }
     due.more |= due.webhooks.len() - before == query.max_per_host;
     let horizon = now.saturating_add(i64::try_from(query.max_ahead.as_millis()).unwrap_or(i64::MAX));
     add(tx, TOO_FAR_AHEAD, params![host, horizon, max], host, due)
 }
 
-pub(super) const FIRST_OF_HOST: &str = "SELECT number, next_at FROM webhooks INDEXED BY webhooks_due
-     WHERE host = ?1 AND next_at IS NOT NULL ORDER BY next_at LIMIT ?2";
-pub(super) const TOO_FAR_AHEAD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
-     WHERE host = ?1 AND next_at > ?2 LIMIT ?3";
+/// A query for webhooks that have something to deliver, with the columns in the order that [`due_webhook`] reads.
+macro_rules! select_due {
+    ($rest:literal) => {
+        concat!(
+            "SELECT webhooks.number, webhooks.next_at, scopes.tenant, scopes.principal ",
+            "FROM webhooks INDEXED BY webhooks_due CROSS JOIN tasks USING (n) ",
+            "CROSS JOIN scopes ON scopes.id = tasks.scope WHERE webhooks.host = ?1 AND webhooks.next_at IS NOT NULL ",
+            $rest
+        )
+    };
+}
 
-pub(super) const TOO_OLD: &str = "SELECT number FROM webhooks INDEXED BY webhooks_due
-     WHERE host = ?1 AND next_at IS NOT NULL AND due_since < ?2 LIMIT ?3";
+fn due_webhook(row: &Row<'_>, host: &str) -> rusqlite::Result<DueWebhook> {
+    let text = |column: usize| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+    let owner = WebhookOwner::new(text(2)?, text(3)?);
+    Ok(DueWebhook { no: WebhookNo(row.get(0)?), host: host.to_owned(), owner })
+}
+
+pub(super) const FIRST_OF_HOST: &str = select_due!("ORDER BY webhooks.next_at LIMIT ?2");
+pub(super) const TOO_FAR_AHEAD: &str = select_due!("AND webhooks.next_at > ?2 LIMIT ?3");
+pub(super) const TOO_OLD: &str = select_due!("AND webhooks.due_since < ?2 LIMIT ?3");
 
 /// Adds the webhooks of a host that a statement finds.
 fn add(
@@ -382,19 +396,16 @@ fn add(
     due: &mut DueWebhooks,
 ) -> Result<(), Failure> {
     let mut statement = tx.prepare_cached(statement)?;
-    for number in statement.query_map(params, |row| row.get(0))? {
-        due.webhooks.push((WebhookNo(number?), host.to_owned()));
+    for found in statement.query_map(params, |row| due_webhook(row, host))? {
+        due.webhooks.push(found?);
     }
     Ok(())
 }
 
 /// The webhook of a host that is due first, also if it is due later.
-pub(super) fn first_pending(tx: &Connection, host: &str) -> Result<Option<WebhookNo>, Failure> {
-    let mut statement = tx.prepare_cached(
-        "SELECT number FROM webhooks INDEXED BY webhooks_due WHERE next_at IS NOT NULL AND host = ?1
-         ORDER BY next_at LIMIT 1",
-    )?;
-    Ok(statement.query_row(params![host], |row| row.get(0).map(WebhookNo)).optional()?)
+pub(super) fn first_pending(tx: &Connection, host: &str) -> Result<Option<DueWebhook>, Failure> {
+    let mut statement = tx.prepare_cached(FIRST_OF_HOST)?;
+    Ok(statement.query_row(params![host, 1], |row| due_webhook(row, host)).optional()?)
 }
 
 /// A webhook with its task.

@@ -8,7 +8,7 @@ use engine::{
     ids::TaskNo,
     push::PushEvents,
     store::{
-        Accept, Advance, DeliveryOutcome, DeliveryResult, DueWebhooks, DueWebhooksQuery, Expiry,
+        Accept, Advance, DeliveryOutcome, DeliveryResult, DueWebhook, DueWebhooks, DueWebhooksQuery, Expiry,
         NewDeadLetter, NewWebhook, NotificationForm, Registered, Step, TenantAgent, WaitingSince, WebhookNo,
         WorkState,
     },
@@ -66,7 +66,7 @@ async fn due(store: &dyn Store, now: i64, without: &[&str]) -> DueWebhooks {
 }
 
 async fn due_numbers(store: &dyn Store, now: i64) -> Vec<i64> {
-    due(store, now, &[]).await.webhooks.into_iter().map(|(webhook, _)| webhook.0).collect()
+    due(store, now, &[]).await.webhooks.into_iter().map(|webhook| webhook.no.0).collect()
 }
 
 async fn record(store: &dyn Store, webhook: i64, now: i64, outcome: DeliveryOutcome) -> bool {
@@ -187,10 +187,11 @@ async fn busy_hosts_are_left_out_and_released(database: &dyn TestDatabase) {
     advance(&*store, completed(no)).await.unwrap();
     let host = webhook("a").host;
     let left: Vec<_> = due(&*store, 10, &[&host]).await.webhooks;
-    assert_eq!(left, [(WebhookNo(2), "default/other.example".to_owned())]);
+    let owner = WebhookOwner::new(scope().tenant(), &scope().parts().principal);
+    assert_eq!(left, [DueWebhook { no: WebhookNo(2), host: "default/other.example".to_owned(), owner }]);
     let failed = DeliveryOutcome::Failed { retry_at: at(9_000), attempts: 1, error: "down".into() };
     assert!(record(&*store, 1, 10, failed).await);
-    assert_eq!(store.first_pending(host.clone()).await.unwrap(), Some(WebhookNo(1)));
+    assert_eq!(store.first_pending(host.clone()).await.unwrap().unwrap().no, WebhookNo(1));
     assert!(store.release_host(host.clone(), at(20)).await.unwrap());
     assert!(due_numbers(&*store, 20).await.contains(&1));
     // What has waited too long is found although its host is left out, if it is searched for.
@@ -214,7 +215,7 @@ async fn hosts_are_examined_one_after_another(database: &dyn TestDatabase) {
         let query =
             DueWebhooksQuery { after_host: after.to_owned(), max_per_host, max, ..query(10, &["default/b"]) };
         let due = store.due_webhooks(query).await.unwrap();
-        let numbers: Vec<i64> = due.webhooks.iter().map(|(webhook, _)| webhook.0).collect();
+        let numbers: Vec<i64> = due.webhooks.iter().map(|webhook| webhook.no.0).collect();
         (numbers, due.more, due.resume_after)
     };
     assert_eq!(next("", 2, 10).await, (vec![1, 4, 3, 6], true, None));

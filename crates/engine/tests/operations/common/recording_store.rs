@@ -14,11 +14,11 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     metrics::{DiskUsage, StoreMetrics},
     store::{
-        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhooks, DueWebhooksQuery,
-        Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery, ListedDelivery, Lookup,
-        MessageKey, NewWebhook, NotCommitted, OperatorPage, OperatorQuery, Overdue, PendingDelivery,
-        ReadFuture, Receipt, ReceiptSender, Registered, RetentionMark, Snapshot, StoreError, TaskCounts,
-        TaskRow, TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
+        Change, ContextLookup, ContextRow, DeadLetter, DeliveryResult, Due, DueWebhook, DueWebhooks,
+        DueWebhooksQuery, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage, ListQuery,
+        ListedDelivery, Lookup, MessageKey, NewWebhook, NotCommitted, OperatorPage, OperatorQuery, Overdue,
+        PendingDelivery, ReadFuture, Receipt, ReceiptSender, Registered, RetentionMark, Snapshot, StoreError,
+        TaskCounts, TaskRow, TaskWork, TenantAgent, View, Webhook, WebhookNo, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -370,7 +370,7 @@ impl Store for RecordingStore {
         self.store.due_webhooks(query)
     }
 
-    fn first_pending(&self, host: String) -> ReadFuture<Option<WebhookNo>> {
+    fn first_pending(&self, host: String) -> ReadFuture<Option<DueWebhook>> {
         self.store.first_pending(host)
     }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use engine::push::{PushRequest, PushSender, SendResult};
+use engine::push::{AddressGate, PushRequest, PushSender, SendResult};
 use futures_util::future::{self, BoxFuture, FutureExt as _};
 use protocol::{PushConfig, Violation, model::Secret};
 
@@ -53,7 +53,7 @@ impl PushSender for Receiver {
         future::ready(SendResult::Accepted).boxed()
     }
 
-    fn challenge(&self, _: String, _: Duration) -> BoxFuture<'static, SendResult> {
+    fn challenge(&self, _: String, _: Duration, _: AddressGate) -> BoxFuture<'static, SendResult> {
         future::ready(SendResult::Accepted).boxed()
     }
 }
