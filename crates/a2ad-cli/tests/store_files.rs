@@ -1,5 +1,5 @@
-//! The program and the files of its store: other names of the file, files of other programs, files that disappear, and
-//! what is left after a clean stop.
+//! The program and the files of its store: other names of the file, files of other programs, files that disappear or are
+//! damaged, and what is left after a clean stop.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
@@ -12,7 +12,7 @@ use std::{
 };
 
 use testkit::{
-    http1,
+    http1, http2,
     process::{self, Server},
     rpc::{Caller, message},
 };
@@ -215,4 +215,104 @@ async fn a_clean_stop_leaves_the_database_the_audit_log_and_the_keys() {
     assert_eq!(mode(&keys), 0o700);
     assert!(server.terminate(TIMEOUT).await.unwrap().success());
     assert_eq!(files(folder.path()), ["tasks.db", "tasks.db.audit.jsonl", "tasks.db.keys"]);
+}
+
+async fn send_text(server: &Server, text: &str) {
+    let body =
+        format!(r#"{{"message":{{"messageId":"{text}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
+    let response =
+        http1::request(server.address, "POST", "/message:send", &[], body.as_bytes()).await.unwrap();
+    assert_eq!(response.status, 200, "{}", response.text());
+}
+
+/// Runs `a2ad check` on a store. Returns the exit code and the findings.
+async fn check(folder: &Path, store: &str) -> (Option<i32>, String) {
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    let output = command.current_dir(folder).args(["check", "--store", store]).output().await.unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[tokio::test]
+async fn a_damaged_task_is_named_by_the_check_and_left_out_of_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "a.db")).await.unwrap();
+    for text in ["first", "broken", "third"] {
+        send_text(&server, text).await;
+    }
+    server.terminate(TIMEOUT).await.unwrap();
+    let path = folder.path().join("a.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let places: Vec<usize> =
+        bytes.windows(6).enumerate().filter(|(_, text)| *text == b"broken").map(|(at, _)| at).collect();
+    places.iter().for_each(|at| bytes[*at] = 0xff);
+    assert!(!places.is_empty());
+    fs::write(&path, bytes).unwrap();
+
+    let (code, findings) = check(folder.path(), "a.db").await;
+    assert_eq!(code, Some(1), "{findings}");
+    assert!(findings.contains("\nsegments: task 2 (") && findings.contains("): entry 1: "), "{findings}");
+
+    let server = Server::start_command(a2ad(folder.path(), "a.db")).await.unwrap();
+    let page = async |query: &str| {
+        let path = format!("/tasks?{query}");
+        let page =
+            http1::request(server.address, "GET", &path, &[("A2A-Version", "1.0")], b"").await.unwrap();
+        assert_eq!(page.status, 200, "{}", page.text());
+        (page.headers.get("a2ad-unreadable").map(str::to_owned), page.json().unwrap())
+    };
+    let (unreadable, all) = page("includeArtifacts=true").await;
+    assert_eq!((unreadable.as_deref(), all["tasks"].as_array().unwrap().len()), (Some("1"), 2), "{all}");
+    let (mut pages, mut token) = (Vec::new(), String::new());
+    while pages.len() < 3 {
+        let (unreadable, one) = page(&format!("pageSize=1{token}")).await;
+        pages.push((one["tasks"].as_array().unwrap().len(), unreadable.is_some()));
+        token = format!("&pageToken={}", one["nextPageToken"].as_str().unwrap());
+    }
+    assert_eq!((pages, token.as_str()), (vec![(1, false), (0, true), (1, false)], "&pageToken="));
+
+    let list = br#"{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}"#;
+    let headers = [("A2A-Version", "1.0"), ("Content-Type", "application/json")];
+    let listed = http1::request(server.address, "POST", "/", &headers, list).await.unwrap();
+    assert_eq!(listed.headers.get("a2ad-unreadable"), Some("1"), "{}", listed.text());
+    assert_eq!(listed.json().unwrap()["result"]["tasks"].as_array().unwrap().len(), 2);
+    let channel = http2::Channel::open(server.address).await.unwrap();
+    let request = channel.grpc("/lf.a2a.v1.A2AService/ListTasks", &[], http2::framed(b"")).unwrap();
+    let mut response = channel.request(request).await.unwrap();
+    assert_eq!(response.header("a2ad-unreadable"), "1", "in the initial metadata");
+    assert!(response.message().await.unwrap().is_some());
+    server.wait_for_log("a damaged task is left out of a list").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_log_with_a_damaged_header_is_not_discarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "a.db")).await.unwrap();
+    send_text(&server, "kept").await;
+    server.kill().await.unwrap();
+    let path = folder.path().join("a.db-wal");
+    let log = fs::read(&path).unwrap();
+    for place in [0, 13, 31] {
+        let mut damaged = log.clone();
+        damaged[place] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        let error = refused(folder.path(), "a.db").await;
+        for part in ["a.db-wal is damaged", "put an undamaged copy of the log back", "restore a backup"] {
+            assert!(error.contains(part), "{error}");
+        }
+        let (code, findings) = check(folder.path(), "a.db").await;
+        assert!(code == Some(1) && findings.contains("a.db-wal is damaged"), "{findings}");
+        assert_eq!(fs::read(&path).unwrap(), damaged, "it is left as it was");
+    }
+    fs::write(&path, log).unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "a.db")).await.unwrap();
+    let tasks =
+        http1::request(server.address, "GET", "/tasks", &[("A2A-Version", "1.0")], b"").await.unwrap();
+    assert_eq!(tasks.json().unwrap()["totalSize"], 1, "{}", tasks.text());
+    server.terminate(TIMEOUT).await.unwrap();
+    // What a crash can leave of a log that was just begun.
+    for left in [&b""[..], &[0; 20], &[0; 32]] {
+        fs::write(&path, left).unwrap();
+        let server = Server::start_command(a2ad(folder.path(), "a.db")).await.unwrap();
+        server.terminate(TIMEOUT).await.unwrap();
+    }
 }

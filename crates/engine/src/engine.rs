@@ -156,6 +156,8 @@ pub enum ResponseNote {
     WebhookSecret(Secret),
     /// How the deliveries to the webhook that the reply shows are going.
     PushHealth(String),
+    /// How many tasks the list leaves out because they are damaged.
+    Unreadable(u64),
 }
 
 impl CallResponse {

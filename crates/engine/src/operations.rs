@@ -45,7 +45,7 @@ pub(crate) async fn dispatch(
                 .map(CallResponse::Stream);
         }
         Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
-        Operation::ListTasks(req) => Box::pin(list_tasks::list_tasks(engine, call, req)).await?,
+        Operation::ListTasks(req) => return Box::pin(list_tasks::list_tasks(engine, call, req)).await,
         Operation::CancelTask(req) => Box::pin(cancel_task::cancel_task(engine, call, req)).await?,
         Operation::CreatePushConfig(config) => {
             return Box::pin(push_configs::create(engine, call, &registered, config)).await;

@@ -32,6 +32,8 @@ pub struct OperatorList {
     pub tasks: Vec<ListedTask>,
     /// For the next page of the same filter; `None` on the last one.
     pub next_page_token: Option<String>,
+    /// How many tasks of this page are left out because they are damaged.
+    pub unreadable: u64,
 }
 
 /// A task of some owner.
@@ -62,6 +64,7 @@ impl OperatedTasks {
         Ok(OperatorList {
             tasks: page.tasks.into_iter().map(|owned| self.listed(owned)).collect(),
             next_page_token: page.next.map(token),
+            unreadable: page.unreadable,
         })
     }
 

@@ -30,7 +30,7 @@ const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
 
 /// The response headers that pages may read, beside those that they always may.
 const RESPONSE_HEADERS: HeaderValue = HeaderValue::from_static(
-    "A2AD-Context, A2AD-Dialect, A2AD-Push-Health, A2AD-Replayed, A2AD-Webhook-Secret, A2AD-Task, A2AD-State, A2A-Extensions, X-A2A-Extensions, Allow, ETag, Location, \
+    "A2AD-Context, A2AD-Dialect, A2AD-Push-Health, A2AD-Replayed, A2AD-Webhook-Secret, A2AD-Task, A2AD-State, A2AD-Unreadable, A2A-Extensions, X-A2A-Extensions, Allow, ETag, Location, \
      Mcp-Session-Id, Retry-After, WWW-Authenticate",
 );
 

@@ -223,6 +223,7 @@ pub(crate) fn with_note(note: &ResponseNote, mut response: Response) -> Response
             ("a2ad-webhook-secret", HeaderValue::from_str(secret.expose()).map(sensitive))
         }
         ResponseNote::PushHealth(health) => ("a2ad-push-health", HeaderValue::from_str(health)),
+        ResponseNote::Unreadable(count) => ("a2ad-unreadable", Ok(HeaderValue::from(*count))),
     };
     if let Ok(value) = value {
         response.headers_mut().insert(name, value);

@@ -21,6 +21,7 @@ mod integrity;
 mod key_folder;
 mod keys;
 mod lists;
+mod log_header;
 mod migrations;
 mod open;
 mod operators;

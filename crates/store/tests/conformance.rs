@@ -31,6 +31,7 @@ mod conformance {
     mod conflicts;
     mod context_history;
     mod contexts;
+    mod damaged_records;
     mod deadlines;
     mod due;
     mod entries;

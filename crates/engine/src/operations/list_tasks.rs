@@ -5,16 +5,16 @@ use protocol::{ListTasks, Reply, TaskPage};
 use super::{show_place, trim_history};
 use crate::{
     cursor::PageTokens,
-    engine::{Call, EngineInner},
+    engine::{Call, CallResponse, EngineInner, ResponseNote},
     error::{Error, Result},
-    store::{ContextLookup, ListPosition, ListQuery, View},
+    store::{ContextLookup, ListQuery, View},
     task::fold,
 };
 
 /// Default page size.
 const PAGE_SIZE: u32 = 50;
 
-pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks) -> Result<Reply> {
+pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks) -> Result<CallResponse> {
     let tokens = PageTokens::new(engine.store.seal_key(), &call.scope, &req);
     let after = match &req.page_token {
         Some(token) => Some(tokens.open(token).ok_or_else(bad_token)?),
@@ -33,23 +33,30 @@ pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks)
     };
     let page = engine.store.list(&call.scope, query).await?;
     call.charge_read(page.tasks.iter().map(|snapshot| snapshot.bytes).sum())?;
-    let last = page.tasks.last().filter(|_| page.more);
-    let next = last.map(|last| tokens.token(ListPosition { status_at: last.row.status_at, no: last.row.no }));
-    let mut tasks = Vec::with_capacity(page.tasks.len());
+    let next = page.last.filter(|_| page.more).map(|last| tokens.token(last));
+    let (mut tasks, mut unreadable) = (Vec::with_capacity(page.tasks.len()), page.unreadable);
     for snapshot in page.tasks {
         let no = snapshot.row.no;
-        let mut task = fold::into_task(&engine.ids, snapshot)?;
+        let mut task = match fold::into_task(&engine.ids, snapshot) {
+            Ok(task) => task,
+            Err(error) => {
+                tracing::error!(task = no.0, what = %error, "a damaged task is left out of a list");
+                unreadable += 1;
+                continue;
+            }
+        };
         show_place(engine, no, &mut task);
         trim_history(&mut task, req.history_length);
         tasks.push(task);
     }
-    Ok(Reply::Tasks(TaskPage {
+    let reply = CallResponse::Reply(Reply::Tasks(TaskPage {
         tasks,
         next_page_token: next,
         page_size: size,
         total_size: page.total,
         with_artifacts: req.include_artifacts,
-    }))
+    }));
+    Ok(reply.with_note((unreadable > 0).then_some(ResponseNote::Unreadable(unreadable))))
 }
 
 fn bad_token() -> Error {

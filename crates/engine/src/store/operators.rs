@@ -36,6 +36,8 @@ pub struct OperatorPage {
     pub tasks: Vec<OwnedTask>,
     /// Before which task the next page begins; `None` on the last one.
     pub next: Option<TaskNo>,
+    /// How many tasks of this page are left out because they are damaged.
+    pub unreadable: u64,
 }
 
 /// A task with its owner.

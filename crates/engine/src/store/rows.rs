@@ -242,6 +242,10 @@ pub struct ListPage {
     pub total: u64,
     /// Whether there is another page.
     pub more: bool,
+    /// The place of the last task of this page, also if it is left out.
+    pub last: Option<ListPosition>,
+    /// How many tasks of this page are left out because they are damaged.
+    pub unreadable: u64,
 }
 
 /// An agent of a tenant.

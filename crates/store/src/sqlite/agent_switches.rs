@@ -5,13 +5,14 @@ use protocol::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<AgentSwitch>> {
-    let mut statement = connection.prepare(
-        "SELECT tenant, agent, enabled, decided_at, decided_by FROM agent_switches ORDER BY tenant, agent",
-    )?;
+    let mut statement = connection.prepare(EVERY)?;
     statement.query_map([], read)?.collect()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<AgentSwitch> {
+pub(super) const EVERY: &str =
+    "SELECT agent, tenant, enabled, decided_at, decided_by FROM agent_switches ORDER BY tenant, agent";
+
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<AgentSwitch> {
     let enabled: bool = row.get("enabled")?;
     Ok(AgentSwitch {
         tenant: row.get("tenant")?,

@@ -6,14 +6,13 @@ use rusqlite::{Connection, Row, params};
 
 /// All keys, newest first.
 pub(super) fn list(tx: &Connection) -> rusqlite::Result<Vec<ApiKey>> {
-    let mut statement = tx.prepare_cached(
-        "SELECT id, tenant, agent, owner, prefix, ending, digest, created_at, revoked_at
-         FROM api_keys ORDER BY n DESC",
-    )?;
+    let mut statement = tx.prepare_cached(EVERY)?;
     statement.query_map([], read)?.collect()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
+pub(super) const EVERY: &str = "SELECT id, tenant, agent, owner, prefix, ending, digest, created_at, revoked_at FROM api_keys ORDER BY n DESC";
+
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
     let revoked_at: Option<i64> = row.get("revoked_at")?;
     Ok(ApiKey {
         id: row.get("id")?,

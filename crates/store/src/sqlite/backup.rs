@@ -144,6 +144,7 @@ fn open_source(path: &StorePath) -> Result<Connection, OpenError> {
         let reason = "there is no such file".into();
         return Err(OpenError::Unusable { path: path.named.clone(), reason });
     }
+    probe::require_log(path)?;
     let connection = probe::open_unchanged(path).map_err(failed)?;
     let kind = probe::identify(&connection).map_err(failed)?;
     probe::require_store(path, kind).map(|()| connection)

@@ -65,6 +65,9 @@ macro_rules! select_letters {
     };
 }
 
+/// Every dead letter.
+pub(super) const EVERY: &str = select_letters!("body", "");
+
 /// Without bodies, newest first.
 pub(super) fn list(tx: &Connection, before: i64, max: usize) -> Result<Vec<DeadLetter>, Failure> {
     let mut statement =
@@ -78,7 +81,7 @@ pub(super) fn find(tx: &Connection, no: i64) -> Result<Option<DeadLetter>, Failu
     Ok(statement.query_row(params![no], read).optional()?)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
     Ok(DeadLetter {
         no: row.get(0)?,
         task: TaskNo(row.get(1)?),

@@ -1,8 +1,10 @@
 //! Integrity checks of a whole store: in the background after an unclean shutdown, and when the operator runs one.
 //!
 //! The check in the background reads a small store in one transaction, as SQLite checks a file. A larger one is checked
-//! in [`slices`], because a transaction that long would keep the write-ahead log from being reset.
+//! in [`slices`], because a transaction that long would keep the write-ahead log from being reset. The check that an operator
+//! runs also decodes every record ([`records`]).
 
+mod records;
 mod slices;
 
 use std::{
@@ -21,6 +23,7 @@ use tokio::sync::watch;
 use super::{
     file_lock::Access,
     instance::{InstanceLock, InstanceState},
+    log_header,
     probe::{self, FileKind},
     store_files::StorePath,
 };
@@ -128,6 +131,9 @@ pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
         let empty = || "the file is empty: it was truncated, or no server has used it yet".to_owned();
         return Ok(vec![if log { probe::empty_with_log(&path) } else { empty() }]);
     }
+    if let Some(reason) = log_header::damage(&path) {
+        return Ok(vec![reason]);
+    }
     match read_all(&path) {
         Ok(Some(findings)) => Ok(findings),
         Ok(None) => Err(OpenError::Foreign { path: path.named }),
@@ -142,7 +148,9 @@ fn read_all(path: &StorePath) -> rusqlite::Result<Option<Vec<String>>> {
     if probe::identify(&connection)? == FileKind::Foreign {
         return Ok(None);
     }
-    findings(&connection, "PRAGMA integrity_check").map(Some)
+    let mut findings = findings(&connection, "PRAGMA integrity_check")?;
+    findings.extend(records::check(&connection)?);
+    Ok(Some(findings))
 }
 
 #[cfg(test)]

@@ -118,6 +118,25 @@ struct BuiltRun {
     pages: Vec<Vec<u8>>,
 }
 
+/// A page of a run that is damaged.
+pub(super) struct DamagedRun {
+    pub(super) run: i64,
+    pub(super) page: usize,
+}
+
+/// Reads every page of every run.
+pub(super) fn damaged_runs(connection: &Connection) -> rusqlite::Result<Vec<DamagedRun>> {
+    let mut damaged = Vec::new();
+    for run in KeyIndex::load(connection)?.runs {
+        for page in 0..run.pages() {
+            if !run.has_intact_page(connection, page)? {
+                damaged.push(DamagedRun { run: run.id, page });
+            }
+        }
+    }
+    Ok(damaged)
+}
+
 impl KeyIndex {
     /// Loads the runs, and the memtable from the rows after them.
     pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use engine::{
-    ids::Ids,
-    store::{ListPage, ListQuery, Snapshot},
+    ids::{Ids, TaskNo},
+    store::{ListPage, ListPosition, ListQuery, Snapshot, TaskRow},
 };
 use protocol::{TaskState, Timestamp};
-use rusqlite::{Connection, named_params, params};
+use rusqlite::{Connection, Row, named_params, params};
 
 use super::{
     readers::Failure,
@@ -15,7 +15,7 @@ use super::{
     snapshots,
 };
 
-/// A page of visible tasks.
+/// A page of visible tasks. Damaged ones are left out and counted, so that the others can be read.
 pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Result<ListPage, Failure> {
     let context = match &query.context {
         None => None,
@@ -48,27 +48,46 @@ pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) ->
     let mut rows = Vec::new();
     for statement in statements {
         let mut statement = tx.prepare_cached(statement)?;
-        for row in statement.query_map(params, |row| task_row(ids, row))? {
+        for row in statement.query_map(params, |row| Ok((position(row)?, task_row(ids, row))))? {
             rows.push(row?);
         }
     }
-    rows.sort_by_key(|row| Reverse((row.status_at, row.no)));
-    let (found, mut bytes) = (rows.len(), 0);
-    let mut tasks: Vec<Snapshot> = Vec::with_capacity(found.min(query.size));
-    for row in rows.into_iter().take(query.size.max(1)) {
+    rows.sort_by_key(|(position, _)| Reverse((position.status_at, position.no)));
+    let (found, mut examined, mut bytes) = (rows.len(), 0, 0);
+    let mut page = ListPage { total: total.unsigned_abs(), ..ListPage::default() };
+    for (position, row) in rows.into_iter().take(query.size.max(1)) {
         // The size of a whole task is known before it is read.
-        if query.view.is_whole() && !tasks.is_empty() && bytes + row.size > MAX_PAGE_BYTES {
+        let size = row.as_ref().map_or(0, |row| row.size);
+        if query.view.is_whole() && !page.tasks.is_empty() && bytes + size > MAX_PAGE_BYTES {
             break;
         }
-        let task = snapshots::read(tx, row, &query.view)?;
-        bytes += task.bytes;
-        if !tasks.is_empty() && bytes > MAX_PAGE_BYTES {
-            break;
+        match read(tx, row, query) {
+            Ok(task) => {
+                bytes += task.bytes;
+                if !page.tasks.is_empty() && bytes > MAX_PAGE_BYTES {
+                    break;
+                }
+                page.tasks.push(task);
+            }
+            Err(failure) => {
+                let what = failure.damage().ok_or(failure)?;
+                tracing::error!(task = position.no.0, what, "a damaged task is left out of a list");
+                page.unreadable += 1;
+            }
         }
-        tasks.push(task);
+        (examined, page.last) = (examined + 1, Some(position));
     }
-    let more = found > tasks.len();
-    Ok(ListPage { tasks, total: total.unsigned_abs(), more })
+    page.more = found > examined;
+    Ok(page)
+}
+
+fn read(tx: &Connection, row: rusqlite::Result<TaskRow>, query: &ListQuery) -> Result<Snapshot, Failure> {
+    snapshots::read(tx, row?, &query.view)
+}
+
+/// The place of a row in the list, also if the rest of it is damaged. The columns are those of [`select_tasks`].
+fn position(row: &Row<'_>) -> rusqlite::Result<ListPosition> {
+    Ok(ListPosition { no: TaskNo(row.get(0)?), status_at: Timestamp::from_millis(row.get(7)?) })
 }
 
 /// Size limit of a page in bytes of task logs that are read: the page ends before the task that would exceed it, but

@@ -7,7 +7,10 @@
 use engine::{
     Scope, ScopeParts,
     ids::{Ids, Tag, TaskNo},
-    store::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts, TenantAgent},
+    store::{
+        AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts, TaskRow,
+        TenantAgent,
+    },
 };
 use protocol::{TaskState, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
@@ -48,12 +51,12 @@ pub(super) fn list(tx: &Connection, ids: &Ids, query: &OperatorQuery) -> Result<
         ":since": query.since.map_or(i64::MIN, Timestamp::as_millis),
         ":limit": i64::try_from(size + 1).unwrap_or(i64::MAX),
     };
-    let rows = statement.query_map(params, |row| task_row(ids, row))?;
+    let rows = statement.query_map(params, |row| Ok((TaskNo(row.get(0)?), task_row(ids, row))))?;
     let mut rows: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
     let is_full = rows.len() > size;
     rows.truncate(size);
     let next = if is_full {
-        rows.last().map(|row| row.no)
+        rows.last().map(|(no, _)| *no)
     } else {
         // Where the search has stopped before the end.
         let (count, last): (i64, Option<i64>) = tx
@@ -61,12 +64,23 @@ pub(super) fn list(tx: &Connection, ids: &Ids, query: &OperatorQuery) -> Result<
             .query_row(params![before, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
         last.filter(|_| count == most).map(TaskNo)
     };
-    let mut tasks = Vec::with_capacity(rows.len());
-    for row in rows {
-        let owned = owner(tx, row.no, row.tag)?.map(|scope| OwnedTask { row, scope });
-        tasks.extend(owned);
+    let (mut tasks, mut unreadable) = (Vec::with_capacity(rows.len()), 0);
+    for (no, row) in rows {
+        match owned(tx, row) {
+            Ok(owned) => tasks.extend(owned),
+            Err(failure) => {
+                let what = failure.damage().ok_or(failure)?;
+                tracing::error!(task = no.0, what, "a damaged task is left out of a list");
+                unreadable += 1;
+            }
+        }
     }
-    Ok(OperatorPage { tasks, next })
+    Ok(OperatorPage { tasks, next, unreadable })
+}
+
+fn owned(tx: &Connection, row: rusqlite::Result<TaskRow>) -> Result<Option<OwnedTask>, Failure> {
+    let row = row?;
+    Ok(owner(tx, row.no, row.tag)?.map(|scope| OwnedTask { row, scope }))
 }
 
 /// The owner of a visible task.

@@ -5,7 +5,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt as _, path::Path, time::Dura
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{
-    migrations,
+    log_header, migrations,
     store_files::{StorePath, length},
 };
 use crate::OpenError;
@@ -38,6 +38,7 @@ pub(super) fn check_openable(path: &StorePath) -> Result<Option<Connection>, Ope
     if path.database_length() == 0 {
         return check_new(path).map(|()| None);
     }
+    require_log(path)?;
     let failed = |error: rusqlite::Error| OpenError::of_database(path, &error);
     let connection = open_unchanged(path).map_err(failed)?;
     let kind = identify(&connection).map_err(failed)?;
@@ -45,6 +46,14 @@ pub(super) fn check_openable(path: &StorePath) -> Result<Option<Connection>, Ope
         require_store(path, kind)?;
     }
     Ok(Some(connection))
+}
+
+/// Checks that SQLite finds in the log what was written to it.
+pub(super) fn require_log(path: &StorePath) -> Result<(), OpenError> {
+    match log_header::damage(path) {
+        Some(reason) => Err(OpenError::Unusable { path: path.named.clone(), reason }),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the file is a store that this program can read.

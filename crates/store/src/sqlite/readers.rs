@@ -17,6 +17,8 @@ use futures_util::FutureExt as _;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
+use super::open;
+
 /// How many reads may wait; more are rejected with [`StoreError::Overloaded`].
 const MAX_QUEUED: usize = 1_024;
 
@@ -34,6 +36,27 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 pub(super) enum Failure {
     Sql(rusqlite::Error),
     Store(StoreError),
+}
+
+impl Failure {
+    /// What is damaged, if the failure is about the record that was read and not about the store.
+    pub(super) fn damage(&self) -> Option<String> {
+        use rusqlite::Error;
+
+        match self {
+            Self::Store(StoreError::Broken(what)) => Some(what.clone()),
+            Self::Sql(
+                error @ (Error::FromSqlConversionFailure(..)
+                | Error::IntegralValueOutOfRange(..)
+                | Error::InvalidColumnType(..)
+                | Error::Utf8Error(..)
+                | Error::BlobSizeError
+                | Error::QueryReturnedNoRows),
+            ) => Some(error.to_string()),
+            Self::Sql(error) if open::is_corrupt(error) => Some(error.to_string()),
+            Self::Sql(_) | Self::Store(_) => None,
+        }
+    }
 }
 
 impl From<rusqlite::Error> for Failure {

@@ -37,7 +37,10 @@ macro_rules! select_webhooks {
     };
 }
 
-fn webhook(row: &Row<'_>) -> rusqlite::Result<Webhook> {
+/// Every webhook.
+pub(super) const EVERY: &str = select_webhooks!("");
+
+pub(super) fn webhook(row: &Row<'_>) -> rusqlite::Result<Webhook> {
     let time = |column: usize| -> rusqlite::Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis))
     };

@@ -10,7 +10,7 @@ use engine::{
     store::{
         Accept, Advance, DeliveryOutcome, DeliveryResult, DueWebhook, DueWebhooks, DueWebhooksQuery, Expiry,
         NewDeadLetter, NewWebhook, NotificationForm, Registered, Step, TenantAgent, WaitingSince, WebhookNo,
-        WorkState,
+        WebhookOwner, WorkState,
     },
 };
 use protocol::{Dialect, TaskState, dialect::Style};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use engine::{Call, CallResponse, ListedTask, store::OperatorQuery};
+use engine::{Call, CallResponse, ListedTask, ResponseNote, store::OperatorQuery};
 use http::StatusCode;
 use protocol::{
     CancelTask, Error, GetTask, Operation, Reply, Task, TaskId, TaskState, Timestamp, Violation,
@@ -12,7 +12,10 @@ use protocol::{
 };
 
 use super::{Subject, named, query_parameters, respond, task_document};
-use crate::{exchange::Exchange, respond::to_caller_error};
+use crate::{
+    exchange::Exchange,
+    respond::{to_caller_error, with_note},
+};
 
 const PAGE_SIZE: usize = 50;
 const MAX_PAGE_SIZE: usize = 100;
@@ -32,7 +35,11 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     };
     let list = exchange.server.engine.operated_tasks().list(query, page_token.as_deref()).await;
     let list = list.map_err(|error| to_caller_error(error, exchange.request_id))?;
-    Ok(respond(StatusCode::OK, task_document::list(&list)))
+    let response = respond(StatusCode::OK, task_document::list(&list));
+    Ok(match list.unreadable {
+        0 => response,
+        count => with_note(&ResponseNote::Unreadable(count), response),
+    })
 }
 
 /// `GET …/{id}`: a task as its owner sees it over 1.0, with what operators need.

@@ -52,6 +52,13 @@ impl SortedRun {
         self.first_keys.len()
     }
 
+    /// Whether a page has its first key and its entries are in order.
+    pub(super) fn has_intact_page(&self, connection: &Connection, page: usize) -> rusqlite::Result<bool> {
+        let entries = read_entries(connection, self.id, page)?;
+        let first = entries.first().map(|entry| &entry[..16]);
+        Ok(first == self.first_keys.get(page).map(|key| &key[..]) && entries.is_sorted())
+    }
+
     /// Upper bound of the number of keys.
     pub(super) fn max_keys(&self) -> usize {
         self.pages() * ENTRIES_PER_PAGE
