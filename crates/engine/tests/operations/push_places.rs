@@ -152,8 +152,8 @@ async fn slow_receivers_of_one_principal_do_not_delay_those_of_another() {
     receivers.slow(|slow| slow.most == PLACES).await;
     for name in names("quick", 4) {
         let delay = delay_of_another(&mut server, &receivers, &name).await;
-        println!("another principal's notification took {delay:?}");
-        assert!(delay < Duration::from_secs(4), "{delay:?}");
+        println!("the notification of another principal took {delay:?}");
+        assert!(delay < Duration::from_secs(5), "{delay:?}");
     }
     assert_eq!(receivers.slow(|slow| slow.ended > PLACES).await.most, PLACES, "no more than alone");
 }
@@ -162,17 +162,14 @@ async fn slow_receivers_of_one_principal_do_not_delay_those_of_another() {
 async fn the_backlog_of_one_principal_leaves_three_quarters_of_the_places_to_others() {
     let (mut server, receivers) = open(Duration::from_millis(1_500));
     notify(&mut server, "key:attacker", &names("slow", 6 * PLACES)).await;
-    let begun = Instant::now();
+    let before = receivers.0.slow.borrow().ended;
     let hosts = names("quick", 40);
     notify(&mut server, "key:victim", &hosts).await;
     for host in &hosts {
-        let delay = receivers.arrived(host).await.saturating_duration_since(begun);
-        assert!(delay < Duration::from_millis(2_500), "{host} waited {delay:?}");
+        receivers.arrived(host).await;
     }
-    assert!(
-        receivers.0.slow.borrow().ended < 5 * PLACES,
-        "the backlog of the other one is not delivered yet"
-    );
+    let delivered = receivers.0.slow.borrow().ended - before;
+    assert!(delivered < 2 * PLACES, "{delivered} notifications of the other one were delivered first");
 }
 
 #[tokio::test]
