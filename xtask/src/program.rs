@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -13,32 +13,47 @@ const NAME: &str = "a2ad";
 /// Builds the program with the test profile and returns its path as reported by cargo, so that every setting that
 /// moves the target directory is honoured.
 pub(crate) fn build() -> Result<PathBuf> {
-    cargo_build(NAME, &[])
+    build_tool(NAME)
 }
 
 /// Builds another program of the workspace and returns its path.
 pub(crate) fn build_tool(name: &str) -> Result<PathBuf> {
-    cargo_build(name, &[])
+    run_build(name, &mut build_command(name))
 }
 
-/// Builds the program with a fault compiled in (a cargo feature) and copies it to a separate directory. Only crates
-/// with that feature are compiled again.
-pub(crate) fn build_with(fault: &str) -> Result<PathBuf> {
-    let built = cargo_build(NAME, &["--features", &format!("a2ad-cli/{fault}")])?;
-    let apart = target()?.join("faults");
+/// Builds the program with a cargo feature.
+pub(crate) fn build_with(feature: &str) -> Result<PathBuf> {
+    build_variant(feature, build_command(NAME).args(["--features", &format!("a2ad-cli/{feature}")]))
+}
+
+/// Builds the program for control runs, which replies before it commits. Only crates of the workspace are compiled again.
+pub(crate) fn build_early_reply() -> Result<PathBuf> {
+    let wrapper = workspace().join("xtask/src/early_reply.sh");
+    build_variant("early-reply", build_command(NAME).env("RUSTC_WORKSPACE_WRAPPER", wrapper))
+}
+
+/// Builds another variant of the program and copies it to a separate directory, because the next build replaces it.
+fn build_variant(variant: &str, build: &mut Command) -> Result<PathBuf> {
+    let built = run_build(NAME, build)?;
+    let apart = target()?.join("variants");
     fs::create_dir_all(&apart).context("cannot create the directory of the program")?;
-    let program = apart.join(format!("a2ad-{fault}"));
+    let program = apart.join(format!("a2ad-{variant}"));
     fs::copy(&built, &program).context("cannot copy the program")?;
     Ok(program)
 }
 
-/// Builds one program with the features that the whole workspace has: for a package of its own, cargo would choose others and
+/// The command that builds one program with the features that the whole workspace has: for a package of its own, cargo would choose others and
 /// compile most dependencies once more. `tests/verify/Cargo.toml` adds those of tests.
-fn cargo_build(name: &str, options: &[&str]) -> Result<PathBuf> {
+fn build_command(name: &str) -> Command {
     let mut command = run::cargo_command();
     command.args(["build", "--quiet", "--workspace", "--bin", name]);
-    command.arg("--message-format=json-render-diagnostics").args(options);
-    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    command.arg("--message-format=json-render-diagnostics");
+    command
+}
+
+/// Runs the command, and returns the path of the program that cargo reports.
+fn run_build(name: &str, build: &mut Command) -> Result<PathBuf> {
+    let output = build.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     ensure!(output.status.success(), "{name} could not be built");
     String::from_utf8_lossy(&output.stdout)
         .lines()

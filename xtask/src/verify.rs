@@ -30,9 +30,10 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let has = |option: &str| options.iter().any(|given| given == option);
     let program = match name.as_str() {
         _ if has("--binary") => return proofs(&args),
-        "kill_under_load" if has("--control") => program::build_with("fault-early-reply")?,
+        "kill_under_load" if has("--control") => program::build_early_reply()?,
+        // They need agents that the program does not have.
         "poison_tasks" | "long_turns" | "kill_under_load" | "reference_model" => {
-            program::build_with("fault-agents")?
+            program::build_tool("a2ad-fixtures")?
         }
         _ => program::build()?,
     };

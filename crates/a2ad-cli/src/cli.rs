@@ -192,7 +192,7 @@ struct CheckFlags {
 }
 
 /// Runs the command and returns its exit code.
-pub fn run() -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let parsed = match CommandLine::try_parse() {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return report_parse_error(&error),

@@ -1,25 +1,17 @@
 //! The built-in agents. Each is one small file and an example of [`engine::Agent`]. This module is their
 //! catalogue, with one row for each: everything that lists, finds or describes them is derived from it.
 
-#[cfg(feature = "fault-agents")]
-mod abort;
 mod adder;
 mod approver;
 mod clerk;
 mod currency;
 mod demo;
 mod echo;
-#[cfg(feature = "fault-agents")]
-mod hang;
-#[cfg(feature = "fault-agents")]
-mod journal_writer;
 mod known_skills;
 mod plotter;
 mod reminder;
 mod router;
 mod slow_writer;
-#[cfg(feature = "fault-agents")]
-mod stepper;
 mod tck;
 
 use engine::{AgentInfo, DynAgent, RegisteredAgent};
@@ -177,54 +169,6 @@ static CATALOGUE: &[Builtin] = &[
         output_modes: tck::MODES,
         keywords: Vec::new,
         demo: Demo::Absent,
-    },
-    #[cfg(feature = "fault-agents")]
-    Builtin {
-        name: "abort",
-        title: "Abort",
-        about: abort::ABOUT,
-        create: || DynAgent::new(abort::Abort),
-        skills: abort::skills,
-        input_modes: TEXT,
-        output_modes: TEXT,
-        keywords: Vec::new,
-        demo: Demo::Served,
-    },
-    #[cfg(feature = "fault-agents")]
-    Builtin {
-        name: "hang",
-        title: "Hang",
-        about: hang::ABOUT,
-        create: || DynAgent::new(hang::Hang),
-        skills: hang::skills,
-        input_modes: TEXT,
-        output_modes: TEXT,
-        keywords: Vec::new,
-        demo: Demo::Served,
-    },
-    #[cfg(feature = "fault-agents")]
-    Builtin {
-        name: "journal-writer",
-        title: "Journal writer",
-        about: journal_writer::ABOUT,
-        create: || DynAgent::new(journal_writer::JournalWriter),
-        skills: journal_writer::skills,
-        input_modes: TEXT,
-        output_modes: TEXT,
-        keywords: Vec::new,
-        demo: Demo::Served,
-    },
-    #[cfg(feature = "fault-agents")]
-    Builtin {
-        name: "stepper",
-        title: "Stepper",
-        about: stepper::ABOUT,
-        create: || DynAgent::new(stepper::Stepper),
-        skills: stepper::skills,
-        input_modes: TEXT,
-        output_modes: TEXT,
-        keywords: Vec::new,
-        demo: Demo::Served,
     },
 ];
 

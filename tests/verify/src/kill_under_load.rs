@@ -4,9 +4,9 @@
 //! The oracle (`oracle.rs`) is outside the server: `load.rs` records in `history.rs` what clients received,
 //! `read_back.rs` reads the restarted server, `checker.rs` compares. Some of the load are documents of `journal-writer`,
 //! with a checkpoint and a journaled step for each section; its steps are counted in a file outside the server
-//! (`step_reports.rs`). A program without that agent (feature fault-agents) gets more of `slow-writer` instead. The
-//! control run (`--control`) uses a server that
-//! replies before it commits, and succeeds only if the loss is found: it proves that the check can fail.
+//! (`step_reports.rs`). A program without that agent, which only `a2ad-fixtures` has, gets more of `slow-writer`
+//! instead. The control run (`--control`) uses a server that replies before it commits, and succeeds only if the loss is
+//! found: it proves that the check can fail.
 //!
 //! Deliberately not here: power loss (SIGKILL leaves the page cache intact), kills at specific points of the code,
 //! replicas.

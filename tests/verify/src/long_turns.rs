@@ -143,8 +143,7 @@ impl<'a> Campaign<'a> {
         ];
         for (agent, text, count) in texts {
             let begun = fill::begun(self.server.address, agent, &text, count, &mut self.random).await;
-            let begun =
-                begun.with_context(|| format!("{agent} (in the program with the feature fault-agents)"))?;
+            let begun = begun.with_context(|| format!("{agent} (an agent of the program a2ad-fixtures)"))?;
             self.documents.entry(agent).or_default().extend(begun.into_iter().map(|sent| sent.task));
         }
         Ok(())

@@ -3,9 +3,9 @@
 //!
 //! `reference.rs` is the model, `choices.rs` chooses the next call, `driver.rs` makes it and compares, `wire.rs`
 //! reduces responses to what the model knows. Tasks are visible only through their agent, so the agents are driven
-//! in parallel, each by one client. One of them (`stepper`) takes journaled steps and saves checkpoints, also across
-//! attempts and turns; so the program needs the feature fault-agents. Half-way the server is stopped and started again. At the end all finished tasks
-//! expire (`purged.rs`). Deliberately not here: races, which have proofs of their own.
+//! in parallel, each by one client. One of them (`stepper`, of the program `a2ad-fixtures`) takes journaled steps and saves
+//! checkpoints, also across attempts and turns. Half-way the server is stopped and started again. At the end all finished
+//! tasks expire (`purged.rs`). Deliberately not here: races, which have proofs of their own.
 
 mod choices;
 mod driver;
@@ -45,7 +45,7 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     let address = server.address;
     for (agent, _) in AGENTS {
         let listed = Caller::new(address).call(agent, "ListTasks", json!({})).await;
-        listed.with_context(|| format!("{agent} (in the program with the feature fault-agents)"))?;
+        listed.with_context(|| format!("{agent} (an agent of the program a2ad-fixtures)"))?;
     }
     let mut drivers: Vec<Driver> =
         AGENTS.iter().map(|(agent, _)| Driver::new(agent, random.branch(), address)).collect();

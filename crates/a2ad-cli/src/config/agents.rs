@@ -20,7 +20,7 @@ use super::{
     tree::Item,
     values,
 };
-use crate::{backends::Backends, nearest::hint};
+use crate::{backends::Backends, builtins, nearest::hint};
 
 /// The id of the agent that has all skills when the file defines no agent.
 const MAIN_AGENT: &str = "main";
@@ -102,7 +102,7 @@ pub(super) fn ids(file: &Section<'_>) -> Vec<String> {
     }
     let folder = file.open("server").get("skills_dir", text).unwrap_or_default();
     if folder.is_empty() && !TABLES.into_iter().any(|table| file.has(table)) {
-        return outbound::agents::demo_names().into_iter().map(str::to_owned).collect();
+        return builtins::demo_names().into_iter().map(str::to_owned).collect();
     }
     vec![MAIN_AGENT.to_owned()]
 }
@@ -111,7 +111,7 @@ pub(super) fn ids(file: &Section<'_>) -> Vec<String> {
 pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<'_>) -> Vec<AgentConfig> {
     let agents = file.open("agents");
     if known.folder.is_none() && !TABLES.into_iter().any(|table| file.has(table)) {
-        return outbound::agents::demo_names().into_iter().map(|name| builtin(name, defaults)).collect();
+        return builtins::demo_names().into_iter().map(|name| builtin(name, defaults)).collect();
     }
     if !file.has("agents") {
         let skills = known.all();
@@ -139,7 +139,7 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> St
     let ids = || agents.iter().filter(|(_, enabled)| *enabled).map(|(id, _)| *id);
     let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
     if named.is_empty() {
-        let demo = outbound::agents::demo_names()[0];
+        let demo = builtins::demo_names()[0];
         let only = ids().next().filter(|_| ids().count() == 1);
         let chosen =
             only.or_else(|| [MAIN_AGENT, demo].into_iter().find(|id| ids().any(|known| known == *id)));

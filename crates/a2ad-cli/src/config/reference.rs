@@ -218,7 +218,6 @@ fn load_text(text: &str) -> Result<Config, String> {
 }
 
 #[test]
-#[cfg_attr(feature = "fault-agents", ignore = "the feature adds agents that are not documented")]
 fn the_documentation_of_the_configuration_is_fresh() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -13,7 +13,7 @@ use super::{
     schemas::schema,
     tree::Item,
 };
-use crate::nearest::hint;
+use crate::{builtins, nearest::hint};
 
 /// The keys of which a skill has exactly one.
 pub(super) const BACKENDS: [&str; 4] = ["builtin", "mcp", "http", "command"];
@@ -61,7 +61,7 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
         section.report(key, "a built-in agent has no schemas; remove the key");
     }
     // The problem is already reported. The skill is kept, so that references to it cause no further errors.
-    let backend = backend.unwrap_or(BackendConfig::Builtin(outbound::agents::names()[0]));
+    let backend = backend.unwrap_or(BackendConfig::Builtin(builtins::names()[0]));
     SkillConfig {
         id: id.into(),
         backend,
@@ -75,7 +75,7 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
 }
 
 fn builtin(section: &Section<'_>) -> Option<BackendConfig> {
-    let names = outbound::agents::names();
+    let names = builtins::names();
     let builtins: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
     section.get("builtin", |item| item.one_of(&builtins)).map(BackendConfig::Builtin)
 }

@@ -73,15 +73,15 @@ impl SlowWriter {
 }
 
 /// The parsed request.
-pub(super) struct Plan {
+struct Plan {
     topic: String,
-    pub(super) sections: u64,
-    pub(super) delay: Duration,
+    sections: u64,
+    delay: Duration,
     steps: bool,
 }
 
 impl Plan {
-    pub(super) fn read(text: &str) -> Self {
+    fn read(text: &str) -> Self {
         let number = |word: &str, key: &str, unit: &str| -> Option<u64> {
             word.strip_prefix(key)?.trim_end_matches(unit).parse().ok()
         };
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn section(&self, number: u64, draft: Option<u32>) -> String {
+    fn section(&self, number: u64, draft: Option<u32>) -> String {
         let draft = draft.map(|draft| format!(", draft {draft}")).unwrap_or_default();
         format!("Section {number} of {}{draft}: more about {}.\n", self.sections, self.topic)
     }

@@ -489,7 +489,7 @@ impl WriterState {
         self.cache.usage.flush(&self.connection)?;
         self.cache.scopes.delete_empty(&self.connection)?;
         self.cache.keys.maintain(&self.connection)?;
-        if cfg!(feature = "fault-early-reply") {
+        if cfg!(a2ad_control = "early_reply") {
             self.publish(std::mem::take(&mut applied));
             delay_commit();
         }
@@ -572,8 +572,8 @@ impl WriterState {
     }
 }
 
-/// For the control run of the kill test: gives a crash time to lose changes that were acknowledged before their
-/// commit.
+/// Gives a crash time to lose changes that were acknowledged before their commit. Only for `cargo xtask verify
+/// kill_under_load --control`, which sets `a2ad_control`.
 #[expect(clippy::disallowed_methods, reason = "a deliberately compiled-in fault, on the writer thread")]
 fn delay_commit() {
     std::thread::sleep(std::time::Duration::from_millis(3));

@@ -12,7 +12,7 @@ use outbound::{
 use protocol::model::AgentSkill;
 
 use super::super::{BackendConfig, Selection, SkillConfig, SkillSource};
-use crate::backends::Backends;
+use crate::{backends::Backends, builtins};
 
 /// A skill of an agent, ready to run.
 pub(super) struct ResolvedSkill {
@@ -230,6 +230,5 @@ fn main_skill(info: &AgentInfo) -> AgentSkill {
 }
 
 pub(super) fn built_in(name: &str) -> (AgentInfo, DynAgent) {
-    let found = agents::info(name).zip(agents::builtin(name));
-    found.expect("the name was read from the list of built-in agents")
+    builtins::find(name).expect("the name was read from the list of built-in agents")
 }
