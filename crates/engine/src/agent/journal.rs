@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde_core::{Serialize, de::DeserializeOwned};
 
 use super::{AgentError, AgentResult, Lost, Turn, Update, turn::rejected};
-use crate::store::JournalStep;
+use crate::{store::JournalStep, task::journal::GUARD_PREFIX};
 
 /// Maximum length of a step id, in bytes.
 const MAX_ID: usize = 200;
@@ -70,6 +70,23 @@ impl Turn {
         self.write_step(&step, Some(output.clone())).await?;
         // What was recorded, so that this attempt and later ones have the same.
         Ok(serde_json::from_slice(&output).map_err(UnreadableOutput)?)
+    }
+
+    /// Runs work that may end the process, such as a check of a value that was made to exhaust it. Its start is on disk
+    /// before the future is polled; if the process crashes meanwhile, the next one fails the task, whatever its
+    /// [`OnCrash`](super::OnCrash) is, instead of crashing again.
+    ///
+    /// # Errors
+    ///
+    /// As for [`step`](Self::step), except those of the output. Cancel safe: the work counts as ended when the turn ends.
+    pub async fn guard<T>(&self, id: &str, work: impl Future<Output = T>) -> AgentResult<T> {
+        let Begun::Running(step) = self.journal.begin(format!("{GUARD_PREFIX}{id}"))? else {
+            return Err(AgentError::new(format!("a step has the id of the guard {id:?}")));
+        };
+        self.write_step(&step, None).await?;
+        let output = work.await;
+        self.write_step(&step, Some(Bytes::new())).await?;
+        Ok(output)
     }
 
     /// The idempotency key of a step, the same for all attempts of this turn.

@@ -128,11 +128,18 @@ async fn prepare(
         finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
     let journal: Vec<_> =
         journal.into_iter().filter(|(turn, _)| *turn == start.seq).map(|(_, step)| step).collect();
-    if row.deaths > 0
-        && policy.on_crash == OnCrash::Fail
-        && let Some(why) = TurnJournal::new(&journal).interruption(&names)
-    {
-        return Ok(Prepared::MustFail(why));
+    if row.deaths > 0 {
+        let journal = TurnJournal::new(&journal);
+        if let Some(guarded) = journal.crashed_guard() {
+            runner.metrics().poisoned.increment();
+            let text = format!("poisoned: the server crashed during this task's {guarded}");
+            return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
+        }
+        if policy.on_crash == OnCrash::Fail
+            && let Some(why) = journal.interruption(&names)
+        {
+            return Ok(Prepared::MustFail(why));
+        }
     }
     if claimed.attempt > i64::from(policy.attempts) {
         let max = policy.attempts;

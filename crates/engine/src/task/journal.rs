@@ -5,6 +5,9 @@ use super::{PublicIds, Reason};
 use crate::store::{JournalChange, JournalStep};
 use protocol::Message;
 
+/// What the ids of steps begin with that must not be interrupted by a crash ([`Turn::guard`](crate::Turn::guard)).
+pub(crate) const GUARD_PREFIX: &str = "a2ad:guard:";
+
 /// The steps that are recorded for a turn.
 #[derive(Clone, Debug, Default)]
 pub struct TurnJournal {
@@ -14,6 +17,8 @@ pub struct TurnJournal {
     has_steps: bool,
     /// Steps that have begun and not finished, in order.
     unfinished: Vec<String>,
+    /// The guarded work that has begun and not ended.
+    guarded: Vec<String>,
 }
 
 impl TurnJournal {
@@ -26,10 +31,14 @@ impl TurnJournal {
 
     /// Adds a step that is recorded.
     fn add(&mut self, step: &JournalStep) {
-        (self.stored, self.has_steps) = (true, true);
-        self.unfinished.retain(|id| *id != step.id);
+        self.stored = true;
+        // Guarded work is no part of what an agent does, so it does not make a turn one of steps.
+        let guarded = step.id.strip_prefix(GUARD_PREFIX);
+        self.has_steps |= guarded.is_none();
+        let (begun, id) = guarded.map_or((&mut self.unfinished, &*step.id), |id| (&mut self.guarded, id));
+        begun.retain(|begun| begun != id);
         if step.output.is_none() {
-            self.unfinished.push(step.id.clone());
+            begun.push(id.to_owned());
         }
     }
 
@@ -42,6 +51,11 @@ impl TurnJournal {
             steps.iter().for_each(|step| self.add(step));
         }
         written
+    }
+
+    /// Of a turn whose process has crashed: the guarded work that may have been the cause.
+    pub fn crashed_guard(&self) -> Option<&str> {
+        self.guarded.first().map(String::as_str)
     }
 
     /// Of a turn with [`OnCrash::Fail`](crate::OnCrash::Fail) whose process has stopped: the message of the failed task;
@@ -78,6 +92,17 @@ mod tests {
         let written = JournalChange::Write { turn: 1, steps: vec![step("b", Some("2"))] };
         assert_eq!(journal.change(written.clone(), false), written);
         assert_eq!(text(&journal), None);
+    }
+
+    #[test]
+    fn guarded_work_is_known_until_it_ends_and_does_not_make_a_turn_of_steps() {
+        let names = PublicIds { task: "t".into(), context: "c".into() };
+        let mut journal = TurnJournal::new(&[step("a2ad:guard:check", None)]);
+        assert_eq!(journal.crashed_guard(), Some("check"));
+        let ended = JournalChange::Write { turn: 1, steps: vec![step("a2ad:guard:check", Some(""))] };
+        journal.change(ended, false);
+        assert_eq!(journal.crashed_guard(), None);
+        assert!(journal.interruption(&names).is_some(), "the turn after it must not run twice");
     }
 
     #[test]
