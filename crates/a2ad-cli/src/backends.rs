@@ -16,7 +16,7 @@ use outbound::{
     backend::{Backend, Call, CallRecord, RecordedBackend, Reply},
     backends::mcp::{McpConfig, McpServer, Status, Tool},
     process::Launcher,
-    schema::Schema,
+    schema::{InvalidSchema, Schema},
     skill::Skill,
 };
 use protocol::Json;
@@ -168,33 +168,32 @@ impl Backends {
     pub(crate) fn tool_skills(&self, server: &str) -> Vec<Skill> {
         let Some(running) = self.mcp.get(server) else { return Vec::new() };
         let tools = running.tools.borrow().clone();
-        let skills = tools.iter().flat_map(|tools| tools.iter()).map(|tool| running.skill(tool));
+        let skills = tools.iter().flat_map(|tools| tools.iter()).filter_map(|tool| running.skill(tool));
         skills.map(|skill| self.recorded(MCP, server, skill)).collect()
     }
 
-    /// One tool as a skill. Without its schemas if the server has not listed it.
+    /// One tool as a skill. Without its schemas if the server has not listed it; its calls fail if they are too complex.
     pub(crate) fn tool_skill(&self, server: &str, tool: &str) -> Skill {
+        let running = self.mcp.get(server);
         let listed = self.tools(server).and_then(|tools| tools.iter().find(|one| one.name == tool).cloned());
-        match (self.mcp.get(server), listed) {
-            (Some(running), Some(listed)) => self.recorded(MCP, server, running.skill(&listed)),
-            (running, _) => self.recorded(
-                MCP,
-                server,
-                Skill {
-                    id: tool.to_owned(),
-                    description: format!("The tool {tool} of the MCP server {server}"),
-                    tags: Vec::new(),
-                    examples: Vec::new(),
-                    input_schema: None,
-                    output_schema: None,
-                    on_crash: OnCrash::Fail,
-                    backend: running.map_or_else(
-                        || Arc::new(NotRunning) as Arc<dyn Backend>,
-                        |running| running.server.backend(tool),
-                    ),
-                },
-            ),
-        }
+        let without_schemas = |backend| Skill {
+            id: tool.to_owned(),
+            description: format!("The tool {tool} of the MCP server {server}"),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_schema: None,
+            output_schema: None,
+            on_crash: OnCrash::Fail,
+            backend,
+        };
+        let skill = match (running, listed) {
+            (Some(running), Some(listed)) => {
+                running.skill(&listed).unwrap_or_else(|| without_schemas(Arc::new(Unusable::SCHEMA)))
+            }
+            (Some(running), None) => without_schemas(running.server.backend(tool)),
+            (None, _) => without_schemas(Arc::new(Unusable::NOT_RUNNING)),
+        };
+        self.recorded(MCP, server, skill)
     }
 
     /// The operations of an OpenAPI document as skills.
@@ -281,36 +280,57 @@ impl Running {
         }
     }
 
-    fn skill(&self, tool: &Tool) -> Skill {
-        Skill {
+    /// A tool as a skill; `None` if it cannot be offered.
+    fn skill(&self, tool: &Tool) -> Option<Skill> {
+        let output_schema = match &tool.output_schema {
+            Some(text) => schema(tool, text)?,
+            None => None,
+        };
+        Some(Skill {
             id: tool.name.clone(),
             description: tool.description.clone(),
             tags: Vec::new(),
             examples: Vec::new(),
-            input_schema: schema(tool, &tool.input_schema),
-            output_schema: tool.output_schema.as_ref().and_then(|text| schema(tool, text)),
+            input_schema: schema(tool, &tool.input_schema)?,
+            output_schema,
             on_crash: tool.on_crash(),
             backend: self.server.backend(&tool.name),
-        }
+        })
     }
 }
 
-/// A tool's schema; one that is not valid is not used.
-fn schema(tool: &Tool, text: &Json) -> Option<Schema> {
+/// A tool's schema; one that is not valid is not used. `None` if the tool cannot be offered: calls could not be checked.
+fn schema(tool: &Tool, text: &Json) -> Option<Option<Schema>> {
     match Schema::new(text.clone()) {
-        Ok(schema) => Some(schema),
-        Err(error) => {
-            tracing::warn!(tool = %tool.name, %error, "a schema of the tool is not used");
+        Ok(schema) => Some(Some(schema)),
+        Err(error @ InvalidSchema::TooComplex) => {
+            tracing::warn!(tool = %tool.name, %error, "the tool is not offered");
             None
         }
+        Err(error @ InvalidSchema::Invalid(_)) => {
+            tracing::warn!(tool = %tool.name, %error, "a schema of the tool is not used");
+            Some(None)
+        }
     }
 }
 
-/// The backend of a tool while nothing is running.
-struct NotRunning;
+/// The backend of a tool that cannot be called.
+struct Unusable {
+    reason: &'static str,
+    retryable: bool,
+}
 
-impl Backend for NotRunning {
+impl Unusable {
+    const NOT_RUNNING: Self = Self { reason: "the MCP server is not running", retryable: true };
+    const SCHEMA: Self = Self {
+        reason: "the tool cannot be called: its JSON Schema is too complex to check calls with",
+        retryable: false,
+    };
+}
+
+impl Backend for Unusable {
     fn call<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
-        Box::pin(async { Ok(Reply::retry("the MCP server is not running")) })
+        let reply = if self.retryable { Reply::retry(self.reason) } else { Reply::fail(self.reason) };
+        Box::pin(async { Ok(reply) })
     }
 }

@@ -1,6 +1,20 @@
 //! JSON Schemas of arguments and results, compiled once.
 //!
 //! The only module that uses the validator. A reference to another document is not followed: such a schema is rejected.
+//!
+//! Schemas and values come from others, so what a check may cost is bounded. The library's check is the fastest, but it
+//! repeats work where subschemas refer to each other, and its errors contain those of all alternatives. It checks what
+//! is not recursive and small by its size: subschemas times values in it. Everything else, and the text of every error,
+//! is the work of a [`Walk`], which repeats nothing and can be interrupted. A check of more than [`INLINE_STEPS`] runs
+//! on a thread of its own with a deadline ([`LargeCheck`]).
+
+mod budget;
+mod graph;
+mod large;
+mod short_text;
+#[cfg(test)]
+mod tests;
+mod walk;
 
 use std::{
     fmt,
@@ -10,7 +24,22 @@ use std::{
 use jsonschema::Validator;
 use protocol::Json;
 
+pub(crate) use self::large::LargeCheck;
+use self::{
+    budget::{Budget, TooComplex},
+    graph::{Graph, NoGraph},
+    walk::Walk,
+};
 use crate::agents::InputSchema;
+
+/// The most subschemas that may apply to one value when references are replaced by what they refer to.
+pub const MAX_EXPANSION: u64 = 20_000;
+/// The largest check on the thread of its caller. A step is one subschema on one value, and takes some nanoseconds.
+pub(crate) const INLINE_STEPS: u64 = 20_000;
+/// The largest check that is left to the library, which cannot be interrupted: some tens of milliseconds.
+const LIBRARY_STEPS: u64 = 2_000_000;
+/// The longest chain of subschemas that is left to the library, because each needs some stack.
+const LIBRARY_DEPTH: u64 = 200;
 
 /// The tree that the validator reads. Arguments are passed on as the client sent them, never from this tree.
 #[expect(clippy::disallowed_types, reason = "the validator reads this type")]
@@ -22,34 +51,62 @@ pub struct Schema(Arc<Compiled>);
 
 struct Compiled {
     text: Json,
+    size: Size,
     validator: OnceLock<Validator>,
+    graph: OnceLock<Graph>,
     required: Vec<String>,
     /// The only required property, if there is exactly one and it is a string.
     single_text: Option<String>,
 }
 
-/// Why a document is not a schema.
+/// What one value costs, in steps.
+#[derive(Clone, Copy)]
+enum Size {
+    /// The library checks it.
+    Expanded(u64),
+    /// It is recursive, or too large for the library.
+    Walked(u64),
+}
+
+/// Why a document is not used as a schema.
 #[derive(Debug, thiserror::Error)]
-#[error("not a valid JSON Schema: {0}")]
-pub struct InvalidSchema(String);
+pub enum InvalidSchema {
+    /// It is none.
+    #[error("not a valid JSON Schema: {0}")]
+    Invalid(String),
+    /// A check of one value could take for ever.
+    #[error(
+        "a JSON Schema that is too complex: with its references replaced, more than {MAX_EXPANSION} subschemas apply to \
+         one value; refer to fewer schemas from allOf, anyOf, oneOf, not and if"
+    )]
+    TooComplex,
+}
+
+/// A check of a value.
+pub(crate) enum Check {
+    /// The error names the first field that is wrong and what was expected.
+    Done(Result<(), String>),
+    /// It is too large for the thread of its caller.
+    Large(LargeCheck),
+}
 
 impl Schema {
     /// Compiles a schema.
     pub fn new(text: Json) -> Result<Self, InvalidSchema> {
-        let tree = parse(&text).map_err(InvalidSchema)?;
+        let (tree, size) = measured(&text)?;
         let validator = compile(&tree)?;
-        Ok(Self::with(text, &tree, validator.into()))
+        Ok(Self::with(text, &tree, size, validator.into()))
     }
 
     /// Like [`new`](Self::new), but keeps only the text until the first check: the compiled form of a large schema has
     /// a hundred times its size.
     pub fn compiled_on_use(text: Json) -> Result<Self, InvalidSchema> {
-        let tree = parse(&text).map_err(InvalidSchema)?;
+        let (tree, size) = measured(&text)?;
         compile(&tree)?;
-        Ok(Self::with(text, &tree, OnceLock::new()))
+        Ok(Self::with(text, &tree, size, OnceLock::new()))
     }
 
-    fn with(text: Json, tree: &Tree, validator: OnceLock<Validator>) -> Self {
+    fn with(text: Json, tree: &Tree, size: Size, validator: OnceLock<Validator>) -> Self {
         let required: Vec<String> = tree["required"]
             .as_array()
             .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
@@ -58,12 +115,18 @@ impl Schema {
             [only] if tree["properties"][only]["type"] == "string" => Some(only.clone()),
             _ => None,
         };
-        Self(Arc::new(Compiled { text, validator, required, single_text }))
+        let graph = OnceLock::new();
+        Self(Arc::new(Compiled { text, size, validator, graph, required, single_text }))
     }
 
     fn validator(&self) -> &Validator {
         let again = || parse(&self.0.text).ok().and_then(|tree| compile(&tree).ok());
         self.0.validator.get_or_init(|| again().expect("it was parsed and compiled before"))
+    }
+
+    fn graph(&self) -> &Graph {
+        let again = || parse(&self.0.text).ok().and_then(|tree| Graph::new(&tree).ok());
+        self.0.graph.get_or_init(|| again().expect("it was parsed and read before"))
     }
 
     /// The schema as it is shown on the card.
@@ -81,29 +144,75 @@ impl Schema {
         self.0.single_text.as_deref()
     }
 
-    /// Checks a value. The error names the first field that is wrong and what was expected, such as
-    /// `arguments.amount: "ten" is not of type "number"`; `root` is how the value itself is called.
-    pub fn check(&self, root: &str, value: &Json) -> Result<(), String> {
-        let tree = parse(value).map_err(|problem| format!("{root}: {problem}"))?;
-        self.check_tree(root, &tree)
+    /// Checks a value. The error is such as `arguments.amount: "ten" is not of type "number"`; `root` is how the value
+    /// itself is called.
+    pub(crate) fn check(&self, root: &'static str, value: &Json) -> Check {
+        match parse(value) {
+            Ok(tree) => self.check_tree(root, tree),
+            Err(problem) => Check::Done(Err(format!("{root}: {problem}"))),
+        }
     }
 
     /// Like [`check`](Self::check), for JSON that may be larger than [`Json`] allows.
-    pub fn check_text(&self, root: &str, text: &str) -> Result<(), String> {
-        let tree: Tree = serde_json::from_str(text).map_err(|error| format!("{root}: {error}"))?;
-        self.check_tree(root, &tree)
+    pub(crate) fn check_text(&self, root: &'static str, text: &str) -> Check {
+        match serde_json::from_str(text) {
+            Ok(tree) => self.check_tree(root, tree),
+            Err(error) => Check::Done(Err(format!("{root}: {error}"))),
+        }
     }
 
-    fn check_tree(&self, root: &str, tree: &Tree) -> Result<(), String> {
-        self.validator().validate(tree).map_err(|error| {
-            let path = error.instance_path().to_string().replace('/', ".");
-            shorten(format!("{root}{path}: {error}"))
-        })
+    fn check_tree(&self, root: &'static str, tree: Tree) -> Check {
+        if self.steps(&tree) <= INLINE_STEPS {
+            // It cannot need more by much; that it ends does not depend on the estimate.
+            Check::Done(self.result(root, &tree, &mut Budget::steps(10 * INLINE_STEPS)))
+        } else {
+            Check::Large(LargeCheck::new(self.clone(), root, tree))
+        }
     }
 
-    /// Whether a value is allowed.
-    pub fn allows(&self, value: &Json) -> bool {
-        parse(value).is_ok_and(|tree| self.validator().is_valid(&tree))
+    /// The result of a check within a budget.
+    fn result(&self, root: &str, tree: &Tree, budget: &mut Budget) -> Result<(), String> {
+        match self.is_left_to_library(tree) {
+            Some(_) if self.validator().is_valid(tree) => Ok(()),
+            Some(_) => {
+                let error = Walk::new(self.graph(), budget).error(root, tree).ok().flatten();
+                Err(error.unwrap_or_else(|| format!("{root}: the value does not match the schema")))
+            }
+            None => match Walk::new(self.graph(), budget).error(root, tree) {
+                Ok(None) => Ok(()),
+                Ok(Some(error)) => Err(error),
+                Err(TooComplex) => Err(format!(
+                    "{root}: too complex to check against the schema; send a smaller or less nested value"
+                )),
+            },
+        }
+    }
+
+    /// Whether a value is allowed; `None` if `steps` are not enough to tell. What they were needed for is taken from them.
+    pub(crate) fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool> {
+        let Ok(tree) = parse(value) else { return Some(false) };
+        if let Some(needed) = self.is_left_to_library(&tree)
+            && let Some(rest) = steps.checked_sub(needed)
+        {
+            *steps = rest;
+            return Some(self.validator().is_valid(&tree));
+        }
+        let mut budget = Budget::steps(*steps);
+        let allowed = Walk::new(self.graph(), &mut budget).allows(&tree);
+        *steps = budget.left();
+        allowed.ok()
+    }
+
+    /// The steps of the library's check, if it may do it.
+    fn is_left_to_library(&self, tree: &Tree) -> Option<u64> {
+        let steps = self.steps(tree);
+        (matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS).then_some(steps)
+    }
+
+    /// What a check costs at most.
+    fn steps(&self, tree: &Tree) -> u64 {
+        let (Size::Expanded(size) | Size::Walked(size)) = self.0.size;
+        size.saturating_mul(values(tree))
     }
 }
 
@@ -116,8 +225,8 @@ impl InputSchema for Schema {
         self.required()
     }
 
-    fn allows(&self, arguments: &Json) -> bool {
-        self.allows(arguments)
+    fn allows(&self, arguments: &Json, steps: &mut u64) -> Option<bool> {
+        self.allows(arguments, steps)
     }
 }
 
@@ -127,8 +236,29 @@ impl fmt::Debug for Schema {
     }
 }
 
+/// The tree of a schema and its size. Before the library sees it, which could take long too.
+fn measured(text: &Json) -> Result<(Tree, Size), InvalidSchema> {
+    let tree = parse(text).map_err(InvalidSchema::Invalid)?;
+    let graph = match Graph::new(&tree) {
+        Ok(graph) => graph,
+        Err(NoGraph::TooLarge) => return Err(InvalidSchema::TooComplex),
+        Err(NoGraph::Unresolved) => {
+            compile(&tree)?;
+            return Err(InvalidSchema::Invalid("a reference cannot be resolved".to_owned()));
+        }
+    };
+    if graph.largest_in_place() > MAX_EXPANSION {
+        return Err(InvalidSchema::TooComplex);
+    }
+    let whole = graph.expansion();
+    let is_left_to_library =
+        !whole.is_recursive && whole.size <= LIBRARY_STEPS && whole.depth <= LIBRARY_DEPTH;
+    let size = if is_left_to_library { Size::Expanded(whole.size) } else { Size::Walked(graph.len() as u64) };
+    Ok((tree, size))
+}
+
 fn compile(tree: &Tree) -> Result<Validator, InvalidSchema> {
-    jsonschema::options().build(tree).map_err(|error| InvalidSchema(error.to_string()))
+    jsonschema::options().build(tree).map_err(|error| InvalidSchema::Invalid(error.to_string()))
 }
 
 /// The error is a number or text that JSON has and the validator cannot represent, such as `1e400` or `"\ud800"`.
@@ -136,60 +266,11 @@ fn parse(json: &Json) -> Result<Tree, String> {
     serde_json::from_str(json.as_str()).map_err(|error| format!("it cannot be checked: {error}"))
 }
 
-/// An error of the validator contains the value, which may be large.
-fn shorten(mut text: String) -> String {
-    const MAX: usize = 500;
-    if text.len() > MAX {
-        let end = (0..=MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-        text.truncate(end);
-        text.push('…');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schema(text: &str) -> Schema {
-        Schema::new(Json::parse(text).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn error_names_the_field() {
-        let schema =
-            schema(r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"number"}}}}"#);
-        let error = schema.check("arguments", &Json::parse(r#"{"a":[1,"x"]}"#).unwrap()).unwrap_err();
-        assert_eq!(error, r#"arguments.a.1: "x" is not of type "number""#);
-    }
-
-    #[test]
-    fn value_that_cannot_be_represented_is_an_error() {
-        let any = schema("{}");
-        for text in ["1e400", r#"{"a":"\ud800"}"#] {
-            let value = Json::parse(text).unwrap();
-            assert!(
-                any.check("arguments", &value).unwrap_err().starts_with("arguments: it cannot be checked")
-            );
-            assert!(!any.allows(&value));
-            assert!(Schema::new(Json::parse(&format!(r#"{{"const":{text}}}"#)).unwrap()).is_err());
-        }
-    }
-
-    #[test]
-    fn reference_to_another_document_is_rejected() {
-        let text = Json::parse(r#"{"$ref":"http://127.0.0.1:9/schema.json"}"#).unwrap();
-        assert!(Schema::new(text).is_err());
-        let file = Json::parse(r#"{"$ref":"file:///etc/passwd"}"#).unwrap();
-        assert!(Schema::new(file).is_err());
-    }
-
-    #[test]
-    fn single_required_string_takes_a_plain_text() {
-        let one = schema(r#"{"required":["q"],"properties":{"q":{"type":"string"},"n":{"type":"integer"}}}"#);
-        assert_eq!(one.single_text(), Some("q"));
-        let two =
-            schema(r#"{"required":["q","r"],"properties":{"q":{"type":"string"},"r":{"type":"string"}}}"#);
-        assert_eq!(two.single_text(), None);
+/// A value and the values in it.
+fn values(tree: &Tree) -> u64 {
+    match tree {
+        Tree::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
+        Tree::Object(members) => 1 + members.values().map(values).sum::<u64>(),
+        _ => 1,
     }
 }

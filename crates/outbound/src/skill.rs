@@ -13,7 +13,7 @@ use protocol::{Artifact, Content, Json, Message, Part, TaskId, json::write::Writ
 
 use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, result_name},
-    schema::Schema,
+    schema::{Check, INLINE_STEPS, LargeCheck, Schema},
 };
 use measured_call::MeasuredCall;
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
@@ -73,7 +73,7 @@ impl SkillAgent {
         let result = self.0.backend.call(call).await;
         measured.end(&result);
         match result? {
-            Reply::Done(parts) => ended(turn, self.done(parts)),
+            Reply::Done(parts) => ended(turn, self.done(turn, parts).await?),
             Reply::Streamed => ended(turn, Outcome::done()),
             Reply::Failed(failure) if failure.retryable => Ok(failed(turn, failure)),
             Reply::Failed(failure) => ended(turn, failed(turn, failure)),
@@ -90,10 +90,10 @@ impl SkillAgent {
     }
 
     /// Completed with this result, unless the output schema does not allow it. An artifact has at least one part.
-    fn done(&self, parts: Vec<Part>) -> Outcome {
+    async fn done(&self, turn: &Turn, parts: Vec<Part>) -> AgentResult<Outcome> {
         let Self(skill) = self;
         if let Some(schema) = &skill.output_schema {
-            let checked = parts.iter().find_map(|part| match &part.content {
+            let check = parts.iter().find_map(|part| match &part.content {
                 Content::Data(data) => Some(schema.check("result", data)),
                 // JSON that is too large for a data part.
                 Content::Text(text) if part.media_type.as_deref() == Some(JSON) => {
@@ -101,20 +101,22 @@ impl SkillAgent {
                 }
                 _ => None,
             });
-            if let Err(problem) = checked.unwrap_or_else(|| Err("result: there is no JSON in it".to_owned()))
-            {
-                return Outcome::fail(format!(
-                    "the result of {} does not match its output schema: {problem}",
-                    skill.id
-                ));
+            let checked = match check {
+                Some(Check::Done(result)) => result,
+                Some(Check::Large(check)) => run(check, turn).await?,
+                None => Err("result: there is no JSON in it".to_owned()),
+            };
+            if let Err(problem) = checked {
+                let text = format!("the result of {} does not match its output schema: {problem}", skill.id);
+                return Ok(Outcome::fail(text));
             }
         }
         if parts.is_empty() {
-            return Outcome::done();
+            return Ok(Outcome::done());
         }
         let name = result_name(&skill.id);
         let named = Artifact { name: Some(name.clone()), ..Artifact::new(name, parts) };
-        named.into()
+        Ok(named.into())
     }
 }
 
@@ -129,10 +131,11 @@ impl Agent for SkillAgent {
         if let Some(resumed) = resumed {
             return self.call(Call::resumed(skill, &resumed, &turn)).await;
         }
-        match arguments(&turn.message, input_schema.as_ref()) {
+        match arguments(&turn.message, input_schema.as_ref()).checked(&turn).await? {
             Arguments::Valid(arguments) => self.call(Call::new(skill, &arguments, &turn)).await,
             Arguments::Invalid(problem) => Ok(Outcome::reject(problem)),
             Arguments::Missing(schema) => Ok(Outcome::ask(question(skill, &schema))),
+            Arguments::Unchecked(..) => unreachable!("they have been checked"),
         }
     }
 
@@ -148,10 +151,30 @@ impl Agent for SkillAgent {
 /// The arguments of a call, as far as a message has them.
 pub(crate) enum Arguments {
     Valid(Json),
+    /// The check is left.
+    Unchecked(Json, LargeCheck),
     /// The schema does not allow them; the text names the field.
     Invalid(String),
     /// The message has none.
     Missing(Schema),
+}
+
+impl Arguments {
+    /// Runs the check that is left: the result is never `Unchecked`.
+    pub(crate) async fn checked(self, turn: &Turn) -> AgentResult<Self> {
+        match self {
+            Self::Unchecked(arguments, check) => {
+                Ok(run(check, turn).await?.map_or_else(Self::Invalid, |()| Self::Valid(arguments)))
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+/// Runs a large check. Its start is recorded: if it ends the process, the task fails at the next start.
+async fn run(check: LargeCheck, turn: &Turn) -> AgentResult<Result<(), String>> {
+    let check = check.ready().await;
+    turn.guard("schema check", check.run()).await
 }
 
 /// The arguments in a message: its data part, else a text that is a JSON object, else a text for the only required
@@ -167,8 +190,9 @@ pub(crate) fn arguments(message: &Message, schema: Option<&Schema>) -> Arguments
         return Arguments::Valid(data.or_else(object).unwrap_or_else(|| text_argument("text", &text)));
     };
     let check = |arguments: Json| match schema.check("arguments", &arguments) {
-        Ok(()) => Arguments::Valid(arguments),
-        Err(problem) => Arguments::Invalid(problem),
+        Check::Done(Ok(())) => Arguments::Valid(arguments),
+        Check::Done(Err(problem)) => Arguments::Invalid(problem),
+        Check::Large(check) => Arguments::Unchecked(arguments, check),
     };
     if let Some(found) = data.or_else(object) {
         return check(found);
@@ -177,7 +201,7 @@ pub(crate) fn arguments(message: &Message, schema: Option<&Schema>) -> Arguments
         return check(text_argument(property, &text));
     }
     let empty = Json::parse("{}").expect("an empty object is JSON");
-    if schema.required().is_empty() && schema.allows(&empty) {
+    if schema.required().is_empty() && schema.allows(&empty, &mut { INLINE_STEPS }) == Some(true) {
         // Nothing is required, so a text can only be the request itself.
         return Arguments::Valid(empty);
     }

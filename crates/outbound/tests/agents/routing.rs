@@ -36,8 +36,8 @@ impl InputSchema for Properties {
         &self.required
     }
 
-    fn allows(&self, arguments: &Json) -> bool {
-        (self.allows)(arguments.as_str())
+    fn allows(&self, arguments: &Json, _: &mut u64) -> Option<bool> {
+        Some((self.allows)(arguments.as_str()))
     }
 }
 

@@ -13,10 +13,12 @@ use super::{InputSchema, Route};
 const MAX_CANDIDATES: usize = 100;
 /// The most bytes that are validated: the size of the data part for each schema after the first.
 const MAX_VALIDATED: usize = 16 << 20;
+/// What all checks together may cost, in steps of [`InputSchema::allows`]: some milliseconds.
+const MAX_STEPS: u64 = 100_000;
 
 /// The only route whose schema allows the data part of a message. Only schemas whose required properties are there are
 /// validated. If they are too many, the data does not decide: a schema is compiled when it is first used, and keeps
-/// that form, which is large.
+/// that form, which is large. Nor does it decide when the checks together cost more than [`MAX_STEPS`].
 pub(super) fn only_match<'a>(
     message: &Message,
     routes: impl Iterator<Item = &'a Route>,
@@ -35,8 +37,9 @@ pub(super) fn only_match<'a>(
         return None;
     }
     let mut only = None;
+    let mut steps = MAX_STEPS;
     for (route, schema) in candidates {
-        if schema.allows(data) && only.replace(route).is_some() {
+        if schema.allows(data, &mut steps)? && only.replace(route).is_some() {
             return None;
         }
     }

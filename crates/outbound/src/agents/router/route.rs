@@ -9,8 +9,9 @@ pub trait InputSchema: Send + Sync {
     fn text(&self) -> &Json;
     /// The names of the required properties.
     fn required(&self) -> &[String];
-    /// Whether these arguments are allowed.
-    fn allows(&self, arguments: &Json) -> bool;
+    /// Whether these arguments are allowed. `steps` is how much checks may still cost, and what the check has cost is taken
+    /// from it; a step is one subschema on one value. `None`: that is not enough to tell.
+    fn allows(&self, arguments: &Json, steps: &mut u64) -> Option<bool>;
 }
 
 /// One agent of a router.

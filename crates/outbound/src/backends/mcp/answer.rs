@@ -1,5 +1,6 @@
-//! Finds the client's answers to a server's questions in its message. Pure.
+//! Finds the client's answers to a server's questions in its message. Pure, except for a check that is large.
 
+use engine::{AgentResult, Turn};
 use protocol::{
     Content, Json, Message, Part,
     json::read::{Node, Path},
@@ -11,20 +12,66 @@ use crate::{
     skill::{Arguments, arguments},
 };
 
-/// The answer to each question. The error is for the client, who is asked again.
-pub(super) fn answers(message: &Message, requests: &Requests) -> Result<Vec<(String, Answer)>, String> {
+/// What a message has for a question.
+pub(super) enum Given {
+    Answer(Answer),
+    /// The content of a form. It may have to be checked.
+    Form(Arguments),
+}
+
+/// What a message has for several questions, by their names.
+pub(super) type AllGiven = Vec<(String, Given)>;
+
+impl Given {
+    /// The answer. The inner error is for the client, who is asked again.
+    pub(super) async fn checked(self, turn: &Turn) -> AgentResult<Result<Answer, String>> {
+        Ok(match self {
+            Self::Answer(answer) => Ok(answer),
+            Self::Form(arguments) => accepted(arguments.checked(turn).await?),
+        })
+    }
+}
+
+/// The answers to several questions, or the first error.
+pub(super) async fn checked(
+    given: AllGiven,
+    turn: &Turn,
+) -> AgentResult<Result<Vec<(String, Answer)>, String>> {
+    let mut answers = Vec::with_capacity(given.len());
+    for (key, given) in given {
+        match given.checked(turn).await? {
+            Ok(answer) => answers.push((key, answer)),
+            Err(problem) => return Ok(Err(problem)),
+        }
+    }
+    Ok(Ok(answers))
+}
+
+fn accepted(arguments: Arguments) -> Result<Answer, String> {
+    match arguments {
+        Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
+        Arguments::Invalid(problem) => Err(problem),
+        Arguments::Missing(schema) => Err(format!("still missing: {}", schema.required().join(", "))),
+        Arguments::Unchecked(..) => unreachable!("they have been checked"),
+    }
+}
+
+/// What the message has for each question. The error is for the client, who is asked again.
+pub(super) fn answers(message: &Message, requests: &Requests) -> Result<AllGiven, String> {
     if let [(key, question)] = requests.as_slice() {
         return Ok(vec![(key.clone(), answer(message, question)?)]);
     }
     if let Some(rejection) = rejection(message) {
-        return Ok(requests.iter().map(|(key, _)| (key.clone(), rejection.clone())).collect());
+        return Ok(requests.iter().map(|(key, _)| (key.clone(), Given::Answer(rejection.clone()))).collect());
     }
     let given = data(message).map(members).unwrap_or_default();
     let one = |(key, question): &(String, Question)| {
         let value = given.iter().find(|(name, _)| name == key).map(|(_, value)| value);
         let message = match (value, question) {
             (Some(value), _) => with_data(message, value),
-            (None, Question::Url { .. }) => return Ok((key.clone(), Answer::Accept(None))),
+            (None, Question::Url { .. }) => {
+                return Ok((key.clone(), Given::Answer(Answer::Accept(None))));
+            }
             (None, _) => return Err(format!("there is no answer for {key}")),
         };
         Ok((key.clone(), answer(&message, question)?))
@@ -32,22 +79,18 @@ pub(super) fn answers(message: &Message, requests: &Requests) -> Result<Vec<(Str
     requests.iter().map(one).collect()
 }
 
-/// The answer to one question.
-pub(super) fn answer(message: &Message, question: &Question) -> Result<Answer, String> {
+/// What the message has for one question.
+pub(super) fn answer(message: &Message, question: &Question) -> Result<Given, String> {
     if let Some(rejection) = rejection(message) {
-        return Ok(rejection);
+        return Ok(Given::Answer(rejection));
     }
-    let Question::Form { schema, .. } = question else { return Ok(Answer::Accept(None)) };
+    let Question::Form { schema, .. } = question else { return Ok(Given::Answer(Answer::Accept(None))) };
     let text =
         Json::parse(schema.get()).map_err(|problem| format!("the server's schema is not {problem}"))?;
     let schema = Schema::new(text).map_err(|error| format!("the server's schema is {error}"))?;
     let accepted = data(message).filter(|data| action(data).is_some());
     let unpacked = accepted.map(|data| with_data(message, &member(data, "content").unwrap_or_else(empty)));
-    match arguments(unpacked.as_ref().unwrap_or(message), Some(&schema)) {
-        Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
-        Arguments::Invalid(problem) => Err(problem),
-        Arguments::Missing(schema) => Err(format!("still missing: {}", schema.required().join(", "))),
-    }
+    Ok(Given::Form(arguments(unpacked.as_ref().unwrap_or(message), Some(&schema))))
 }
 
 /// Whether the client declines or cancels: by a text that is just this, or by `{"action": …}`.
@@ -114,6 +157,13 @@ mod tests {
         )
     }
 
+    fn small(given: Given) -> Result<Answer, String> {
+        match given {
+            Given::Answer(answer) => Ok(answer),
+            Given::Form(arguments) => accepted(arguments),
+        }
+    }
+
     fn message(part: Part) -> Message {
         Message::new("m", Role::User, vec![part])
     }
@@ -124,7 +174,7 @@ mod tests {
 
     #[test]
     fn form_is_answered_by_data_json_text_or_plain_text() {
-        let answer = |part| answer(&message(part), &name_form());
+        let answer = |part| answer(&message(part), &name_form()).and_then(small);
         let ada = || Ok(Answer::Accept(Some(json(r#"{"name":"Ada"}"#))));
         assert_eq!(answer(Part::data(json(r#"{"name":"Ada"}"#))), ada());
         assert_eq!(answer(Part::data(json(r#"{"action":"accept","content":{"name":"Ada"}}"#))), ada());
@@ -135,7 +185,7 @@ mod tests {
 
     #[test]
     fn client_can_decline_and_cancel() {
-        let answer = |part| answer(&message(part), &name_form()).unwrap();
+        let answer = |part| answer(&message(part), &name_form()).and_then(small).unwrap();
         assert_eq!(answer(Part::text(" Decline ")), Answer::Decline);
         assert_eq!(answer(Part::data(json(r#"{"action":"decline"}"#))), Answer::Decline);
         assert_eq!(answer(Part::data(json(r#"{"action":"cancel"}"#))), Answer::Cancel);
@@ -154,8 +204,11 @@ mod tests {
             ("b".to_owned(), Answer::Decline),
             ("u".to_owned(), Answer::Accept(None)),
         ];
-        assert_eq!(answers(&given, &requests), Ok(expected));
-        let error = answers(&message(Part::data(json(r#"{"a":{"name":"x"}}"#))), &requests).unwrap_err();
+        let answers = |message: &Message| -> Result<Vec<_>, String> {
+            answers(message, &requests)?.into_iter().map(|(key, given)| Ok((key, small(given)?))).collect()
+        };
+        assert_eq!(answers(&given), Ok(expected));
+        let error = answers(&message(Part::data(json(r#"{"a":{"name":"x"}}"#)))).unwrap_err();
         assert_eq!(error, "there is no answer for b");
     }
 }

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 use self::progress::Reports;
 use super::{
     McpServer,
-    answer::{answer, answers, rejection},
-    messages::{Answer, CallError, InputRequired, Response},
+    answer::{self, answer, answers, rejection},
+    messages::{Answer, CallError, InputRequired, Requests, Response},
     parked::ParkedCall,
     reply::{self, State},
     sdk::{Asked, Event, OpenCall, Request},
@@ -77,20 +77,32 @@ impl McpTool {
                 None => self.send(call, Answers::default()).await,
             },
             Some(State::Open { token }) => self.resume(call, &token).await,
-            Some(State::Input { requests, state }) => match answers(message, &requests) {
+            Some(State::Input { requests, state }) => match self.answers(call, &requests).await? {
                 Ok(answers) => self.send(call, Answers { answers, state }).await,
                 Err(problem) => {
                     let kept = State::Input { requests: requests.clone(), state };
                     Ok(reply::ask(self.name(), &requests, Some(&problem), &kept))
                 }
             },
-            Some(State::Task { id, requests }) => match answers(message, &requests) {
+            Some(State::Task { id, requests }) => match self.answers(call, &requests).await? {
                 Ok(answers) => self.answer_task(call, &id, answers).await,
                 Err(problem) => {
                     let kept = State::Task { id, requests: requests.clone() };
                     Ok(reply::ask(self.name(), &requests, Some(&problem), &kept))
                 }
             },
+        }
+    }
+
+    /// The client's answers to these questions.
+    async fn answers(
+        &self,
+        call: &Call<'_>,
+        requests: &Requests,
+    ) -> AgentResult<Result<Vec<(String, Answer)>, String>> {
+        match answers(&call.turn.message, requests) {
+            Ok(given) => answer::checked(given, call.turn).await,
+            Err(problem) => Ok(Err(problem)),
         }
     }
 
@@ -247,6 +259,10 @@ impl McpTool {
             return Ok(Reply::Failed(Failure { parts, reason, retryable: false }));
         };
         let given = match answer(&call.turn.message, &parked.asked.question) {
+            Ok(given) => given.checked(call.turn).await?,
+            Err(problem) => Err(problem),
+        };
+        let given = match given {
             Ok(given) => given,
             Err(problem) => return Ok(self.park(call, parked, Some(&problem))),
         };

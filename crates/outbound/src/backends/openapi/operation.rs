@@ -24,7 +24,7 @@ use crate::{
     backend::Backend,
     backends::http::{Limits, send::RequestSender},
     dial::Dialer,
-    schema::Schema,
+    schema::{InvalidSchema, Schema},
     skill::Skill,
 };
 
@@ -143,12 +143,18 @@ impl Document {
         let input_schema =
             input_schema.map_err(|problem| format!("its parameters: {}", shorten(&problem, 300)))?;
         let output_schema = output_schema(self, operation).and_then(|schema| text(&schema).ok());
+        let output_schema = match output_schema.map(Schema::compiled_on_use).transpose() {
+            // The schema of a result is left out if it is none: the result is what counts.
+            Err(InvalidSchema::Invalid(_)) => None,
+            Err(error @ InvalidSchema::TooComplex) => return Err(format!("its result: {error}")),
+            Ok(schema) => schema,
+        };
         Ok(Operation {
             id: entry.id.clone(),
             description: description(operation),
             tags: tags(operation),
             input_schema,
-            output_schema: output_schema.and_then(|text| Schema::compiled_on_use(text).ok()),
+            output_schema,
             on_crash,
             limits: Limits { wait: config.timeout, max_bytes: config.max_response },
             plan: Arc::new(Plan {

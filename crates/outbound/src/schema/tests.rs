@@ -1,0 +1,198 @@
+use super::{walk::Walk, *};
+
+mod random;
+
+fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
+}
+
+fn schema(text: &str) -> Schema {
+    Schema::new(json(text)).unwrap()
+}
+
+fn result(schema: &Schema, value: &str) -> Result<(), String> {
+    match schema.check("arguments", &json(value)) {
+        Check::Done(result) => result,
+        Check::Large(_) => panic!("the check is large"),
+    }
+}
+
+fn error(schema: &Schema, value: &str) -> String {
+    result(schema, value).unwrap_err()
+}
+
+/// An expression of operators with one operand and of numbers, as a filter or query language has it.
+fn expression(operators: usize) -> Schema {
+    let one = |number| {
+        format!(
+            r##"{{"type":"object","required":["op{number}"],"properties":{{"op{number}":{{"$ref":"#/$defs/e"}}}}}}"##
+        )
+    };
+    let operators: Vec<String> = (0..operators).map(one).collect();
+    let lit = r#"{"type":"object","required":["lit"],"properties":{"lit":{"type":"number"}}}"#;
+    let alternatives = operators.join(",");
+    schema(&format!(r##"{{"$ref":"#/$defs/e","$defs":{{"e":{{"oneOf":[{alternatives},{lit}]}}}}}}"##))
+}
+
+fn nested(depth: usize, innermost: &str) -> String {
+    let open: String = (0..depth).map(|_| r#"{"op0":"#).collect();
+    format!("{open}{innermost}{}", "}".repeat(depth))
+}
+
+/// The definitions `d0` to `dN`, each made of the next one, and the last one.
+fn chain(length: usize, link: impl Fn(&str) -> String) -> String {
+    let next = |number| format!(r##"{{"$ref":"#/$defs/d{number}"}}"##);
+    let links: Vec<String> =
+        (0..length).map(|number| format!(r#""d{number}":{}"#, link(&next(number + 1)))).collect();
+    let last = format!(r#""d{length}":{{"type":"string"}}"#);
+    format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},{last}}}}}"##, links.join(","))
+}
+
+#[test]
+fn error_names_the_field() {
+    let schema = schema(r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"number"}}}}"#);
+    assert_eq!(error(&schema, r#"{"a":[1,"x"]}"#), r#"arguments.a.1: "x" is not of type "number""#);
+}
+
+#[test]
+fn errors_are_those_of_the_library() {
+    let cases = [
+        (r#"{"additionalProperties":false,"properties":{"a":{}}}"#, r#"{"b":1}"#),
+        (r#"{"required":["a"],"properties":{"b":{"type":"string"}}}"#, r#"{"b":1}"#),
+        (r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#, "1"),
+        (r#"{"oneOf":[{"type":"integer"},{"minimum":2}]}"#, "3"),
+        (r#"{"not":{"type":"integer"}}"#, "1"),
+        (r#"{"propertyNames":{"maxLength":1}}"#, r#"{"ab":1}"#),
+        (r#"{"contains":{"minimum":5}}"#, "[1,2]"),
+        (r#"{"unevaluatedProperties":false}"#, r#"{"a":1}"#),
+        (r#"{"properties":{"a/b":{"enum":[1]}}}"#, r#"{"a/b":2}"#),
+        (r#"{"if":{"type":"string"},"else":{"minimum":3}}"#, "1"),
+        (r#"{"items":{"patternProperties":{"^x":false}}}"#, r#"[{"xy":1}]"#),
+    ];
+    for (text, value) in cases {
+        let schema = schema(text);
+        let tree = parse(&json(value)).unwrap();
+        let expected = schema.validator().validate(&tree).unwrap_err();
+        let path = expected.instance_path().to_string().replace('/', ".");
+        assert_eq!(error(&schema, value), format!("arguments{path}: {expected}"), "{text}");
+    }
+}
+
+#[test]
+fn error_of_alternatives_is_that_of_the_best_one() {
+    let schema = expression(3);
+    let text = error(&schema, r#"{"op0":{"op1":{"lit":"x"}}}"#);
+    assert_eq!(text, r#"arguments.op0.op1.lit: "x" is not of type "number""#);
+    assert_eq!(result(&schema, r#"{"op0":{"op1":{"lit":1}}}"#), Ok(()));
+}
+
+#[test]
+fn work_grows_with_depth_and_not_with_alternatives_per_level() {
+    for operators in [2, 5, 10, 20] {
+        let schema = expression(operators);
+        for depth in [10, 30, 60] {
+            let mut steps = u64::MAX;
+            let value = json(&nested(depth, r#"{"lit":"x"}"#));
+            assert_eq!(schema.allows(&value, &mut steps), Some(false));
+            let (used, pairs) = (u64::MAX - steps, schema.steps(&parse(&value).unwrap()));
+            assert!(used <= 2 * pairs, "{used} steps for {operators} operators, depth {depth}");
+        }
+    }
+}
+
+#[test]
+fn doubling_references_are_refused_before_the_library_sees_them() {
+    for link in ["allOf", "anyOf", "oneOf"] {
+        let text = chain(60, |next| format!(r#"{{"{link}":[{next},{next}]}}"#));
+        assert!(text.len() < 5_000);
+        let refused = Schema::new(json(&text));
+        assert!(matches!(refused, Err(InvalidSchema::TooComplex)), "{link}");
+    }
+    let repeated = chain(20, |next| format!(r#"{{"anyOf":[{next}],"unevaluatedProperties":false}}"#));
+    assert!(matches!(Schema::new(json(&repeated)), Err(InvalidSchema::TooComplex)));
+}
+
+#[test]
+fn references_that_double_below_each_other_cost_no_more_than_others() {
+    let schema =
+        schema(&chain(40, |next| format!(r#"{{"properties":{{"op0":{{"anyOf":[{next},{next}]}}}}}}"#)));
+    let text = error(&schema, &nested(40, "1"));
+    assert!(text.starts_with("arguments.op0.") && text.contains("anyOf"), "{text}");
+    assert_eq!(result(&schema, &nested(40, r#""x""#)), Ok(()));
+}
+
+#[test]
+fn long_chains_of_references_need_little_stack() {
+    let chained = schema(&chain(100, |next| next.to_owned()));
+    assert_eq!(error(&chained, "1"), r#"arguments: 1 is not of type "string""#);
+    let text = chain(900, |next| format!(r#"{{"properties":{{"op0":{next}}},"allOf":[{next}]}}"#));
+    match Schema::new(json(&text)) {
+        Ok(chained) => {
+            let _ = chained.allows(&json(&nested(60, "1")), &mut { INLINE_STEPS });
+        }
+        Err(refused) => assert!(matches!(refused, InvalidSchema::TooComplex)),
+    }
+}
+
+#[test]
+fn reference_that_leads_back_on_the_same_value_is_satisfied() {
+    let schema = schema(
+        r##"{"$ref":"#/$defs/parent","$defs":{"parent":{"required":["a"],"oneOf":[{"$ref":"#/$defs/child"}]},
+        "child":{"allOf":[{"$ref":"#/$defs/parent"},{"required":["b"]}]}}}"##,
+    );
+    assert_eq!(result(&schema, r#"{"a":1,"b":1}"#), Ok(()));
+    assert!(error(&schema, r#"{"a":1}"#).contains("oneOf"));
+}
+
+#[test]
+fn checks_share_one_budget() {
+    let schema = expression(3);
+    let value = json(&nested(10, r#"{"lit":1}"#));
+    let mut steps = u64::MAX;
+    assert_eq!(schema.allows(&value, &mut steps), Some(true));
+    steps = 2 * (u64::MAX - steps);
+    let results: Vec<_> = (0..3).map(|_| schema.allows(&value, &mut steps)).collect();
+    assert_eq!(results, [Some(true), Some(true), None]);
+}
+
+#[tokio::test]
+async fn large_check_ends_at_its_deadline() {
+    let numbers = |length: usize| format!("[{}]", vec!["1"; length].join(","));
+    let large = async |schema: &Schema, value: &str| match schema.check("arguments", &json(value)) {
+        Check::Large(check) => check.ready().await.run().await,
+        Check::Done(_) => panic!("the check is small"),
+    };
+    let list = schema(r#"{"items":{"anyOf":[{"type":"number"},{"type":"string"}]}}"#);
+    assert_eq!(large(&list, &numbers(9_000)).await, Ok(()));
+    let alternatives = vec![r##"{"items":{"$ref":"#/$defs/e"}}"##; 200].join(",");
+    let endless =
+        schema(&format!(r##"{{"$ref":"#/$defs/e","$defs":{{"e":{{"allOf":[{alternatives}]}}}}}}"##));
+    let started = std::time::Instant::now();
+    let refused = large(&endless, &format!("[{}]", vec!["[[]]"; 4_900].join(","))).await.unwrap_err();
+    assert!(refused.starts_with("arguments: too complex to check"), "{refused}");
+    assert!(started.elapsed().as_millis() < 2_000, "{:?}", started.elapsed());
+}
+
+#[test]
+fn value_that_cannot_be_represented_is_an_error() {
+    let any = schema("{}");
+    for text in ["1e400", r#"{"a":"\ud800"}"#] {
+        assert!(error(&any, text).starts_with("arguments: it cannot be checked"));
+        assert_eq!(any.allows(&json(text), &mut { INLINE_STEPS }), Some(false));
+        assert!(Schema::new(json(&format!(r#"{{"const":{text}}}"#))).is_err());
+    }
+}
+
+#[test]
+fn reference_to_another_document_is_rejected() {
+    assert!(Schema::new(json(r#"{"$ref":"http://127.0.0.1:9/schema.json"}"#)).is_err());
+    assert!(Schema::new(json(r#"{"$ref":"file:///etc/passwd"}"#)).is_err());
+}
+
+#[test]
+fn single_required_string_takes_a_plain_text() {
+    let one = schema(r#"{"required":["q"],"properties":{"q":{"type":"string"},"n":{"type":"integer"}}}"#);
+    assert_eq!(one.single_text(), Some("q"));
+    let two = schema(r#"{"required":["q","r"],"properties":{"q":{"type":"string"},"r":{"type":"string"}}}"#);
+    assert_eq!(two.single_text(), None);
+}
