@@ -72,6 +72,7 @@ Exit codes:
   1    failed, or the check found problems
   2    invalid arguments or configuration
   70   the disk failed
+  75   the server did not shut down in time and was ended
 Exit codes of agents, card, skills, send, stream, reply, tasks, inbox, keys, ops and audit: see their help. With --json, an
 error of any command is one JSON document on stderr.
 

@@ -51,6 +51,7 @@ pub mod server;
 mod stdio;
 mod store_keys;
 pub mod testing;
+mod watchdog;
 
 /// Not part of the API, and may change with any version: what the program in `crates/a2ad-cli` shares with
 /// [`Builder::serve`]. The program starts servers from a configuration file, which has more settings than [`Builder`],

@@ -20,13 +20,14 @@ use crate::{
     banner::Banner,
     listeners::{ListenAddress, Listeners, is_loopback},
     server::{OpenStore, Server},
+    watchdog::Watchdog,
 };
 
 /// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish and to stop.
 pub const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
 
 /// How long the last responses may take to be sent after that.
-const CONNECTIONS_LIMIT: Duration = Duration::from_secs(3);
+pub(crate) const CONNECTIONS_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long responses may take to be sent after the store has failed or a second signal arrived.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
@@ -203,7 +204,8 @@ fn held_by(holder: Option<&str>) -> String {
     holder.map(|holder| format!(", held by {holder}")).unwrap_or_default()
 }
 
-/// Serves the configured agents until a signal arrives, then shuts down gracefully. The addresses are bound before: a
+/// Serves the configured agents until a signal arrives, then shuts down gracefully. The process ends with exit code 75 if
+/// that takes too long. The addresses are bound before: a
 /// second instance started by mistake fails before it starts a backend or opens the store.
 pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), ServeError> {
     let Settings {
@@ -220,6 +222,10 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
         warnings,
     } = settings;
     let signals = Signals::new();
+    if let Some(watchdog) = Watchdog::start() {
+        // Also while the runtime ends, after this has returned.
+        watchdog.keep();
+    }
     let opened = OpenStore::open(&store, &limits)?;
     let admin_token = AdminToken::of(&store)?;
     server_options.auth.admin_token = Some(admin_token.secret());
@@ -389,7 +395,7 @@ async fn report_end(server: &Server) {
 }
 
 /// Resolves at the next stop signal that is not a duplicate of the first.
-async fn second_signal() {
+pub(crate) async fn second_signal() {
     tokio::time::sleep(SIGNAL_DEBOUNCE).await;
     // Created now, these do not receive earlier signals.
     Signals::new().next().await;

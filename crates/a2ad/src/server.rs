@@ -32,6 +32,7 @@ use crate::{
     listeners::{self, ListenAddress, Listeners},
     serve,
     store_keys::StoreKeys,
+    watchdog::Watchdog,
 };
 
 #[cfg(feature = "backends")]
@@ -462,6 +463,7 @@ impl Builder {
         let unprotected: Vec<&str> = self.unprotected().collect();
         let Listeners { addresses, sockets } = Listeners::bind(addresses, &unprotected).await?;
         let signals = serve::Signals::new();
+        let _watchdog = Watchdog::start();
         let (server, Started { server_options, store, admin_token }) = self.start(&addresses)?;
         // Before the addresses are shown: commands that are run then look for them in the record.
         server.record(InstanceState::Serving, &addresses);
