@@ -97,6 +97,21 @@ async fn extended_skill_that_gets_another_id_is_not_on_the_public_card() {
     }
 }
 
+/// Such a name would be invisible, or look like another one, on cards and in terminals.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_with_names_that_cannot_be_shown_are_skipped_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let (longest, long) = ("x".repeat(128), "y".repeat(129));
+    let hidden = ["", "line\\nbreak", "erase\\u202etixe", "\\u2066isolated"];
+    let tools: Vec<&str> = ["plain", &longest, &long].into_iter().chain(hidden).collect();
+    let server = serve(folder.path(), &mcp("odd", &tools)).await;
+    assert_eq!(ids(&card(&server).await), ["plain", &longest]);
+    let log = server.log();
+    assert_eq!(log.matches("a tool of an MCP server is not used").count(), 5, "{log}");
+    assert!(log.contains("its name is empty") && log.contains("more than 128 characters"), "{log}");
+    assert!(!log.contains(['\u{202e}', '\u{2066}']), "{log}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn thousand_tools_are_skills_with_their_schemas() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,8 @@
 //! turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
 
 mod measured_call;
+#[cfg(any(feature = "mcp", feature = "openapi"))]
+pub(crate) mod name;
 mod schemas_extension;
 
 use std::sync::Arc;
@@ -140,7 +142,7 @@ impl Agent for SkillAgent {
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy::default().with_on_crash(self.0.on_crash)
+        ExecutionPolicy::default().with_on_crash(self.0.on_crash).with_may_ask(self.0.backend.may_ask())
     }
 
     fn abandoned(&self, scope: &Scope, task: &TaskId) {

@@ -1,9 +1,8 @@
-//! Skill ids of operations: the `operationId`, else method and path.
+//! Skill ids of operations: the `operationId`, else method and path. What cannot be in an id ([`name`]) is replaced.
 
 use std::collections::HashSet;
 
-/// Maximum length of an id, in characters.
-const MAX_LENGTH: usize = 128;
+use crate::skill::name::{self, MAX_LENGTH};
 
 /// The id that an operation has if it is the only one with that id.
 pub(super) fn natural(operation_id: Option<&str>, method: &str, path: &str) -> String {
@@ -22,7 +21,7 @@ pub(super) fn natural(operation_id: Option<&str>, method: &str, path: &str) -> S
 }
 
 fn printable(sign: char) -> char {
-    if sign.is_control() || sign.is_whitespace() { '_' } else { sign }
+    if name::is_visible(sign) && !sign.is_whitespace() { sign } else { '_' }
 }
 
 /// Makes ids unique: of equal ones all but the first get a number, in the given order.
@@ -58,12 +57,14 @@ mod tests {
             (Some("repos/get"), "repos/get"),
             (Some("get pet"), "get_pet"),
             (Some("größe"), "größe"),
+            (Some("get\u{202e}tep\u{0}"), "get_tep_"),
             (Some(".."), "__"),
             (Some(" "), "get_pets_petId"),
             (None, "get_pets_petId"),
             (Some(long.as_str()), &long[..128]),
         ] {
             assert_eq!(natural(operation_id, "GET", "/pets/{petId}"), expected);
+            assert_eq!(name::problem(expected), None);
         }
     }
 

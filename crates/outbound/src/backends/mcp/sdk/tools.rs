@@ -6,7 +6,10 @@ use rmcp::{
 };
 
 use super::convert;
-use crate::backends::mcp::{Tool, messages::CallError};
+use crate::{
+    backends::mcp::{Tool, messages::CallError},
+    skill::name::{self, MAX_LENGTH},
+};
 
 /// Maximum number of pages of a list.
 const MAX_PAGES: usize = 100;
@@ -44,12 +47,14 @@ pub(super) async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, CallError
 }
 
 fn usable(listed: &rmcp::model::Tool, before: &[Tool]) -> Option<Tool> {
-    let problem = match convert::tool(listed) {
-        Ok(tool) if before.iter().all(|other| other.name != tool.name) => return Some(tool),
-        Ok(_) => "another tool has the same name".to_owned(),
-        Err(error) => format!("{error:?}"),
+    let problem = match (name::problem(&listed.name), convert::tool(listed)) {
+        (Some(problem), _) => problem.to_owned(),
+        (None, Ok(tool)) if before.iter().all(|other| other.name != tool.name) => return Some(tool),
+        (None, Ok(_)) => "another tool has the same name".to_owned(),
+        (None, Err(error)) => format!("{error:?}"),
     };
-    tracing::warn!(tool = %listed.name, problem, "a tool of an MCP server is not used");
+    let name: String = listed.name.chars().take(MAX_LENGTH).collect();
+    tracing::warn!(tool = %name.escape_debug(), problem, "a tool of an MCP server is not used");
     None
 }
 
