@@ -135,6 +135,10 @@ pub struct ExecutionPolicy {
     pub overlap: bool,
     /// What to do with a turn whose process crashed before the turn ended.
     pub on_crash: OnCrash,
+    /// A turn may leave a question open that holds something which others wait for. It counts as a task that waits for
+    /// its client ([`PrincipalCaps::interrupted`](crate::PrincipalCaps::interrupted)) until it ends, or until
+    /// [`Turn::will_not_ask`].
+    pub may_ask: bool,
 }
 
 impl ExecutionPolicy {
@@ -148,6 +152,12 @@ impl ExecutionPolicy {
     #[must_use]
     pub fn with_on_crash(self, on_crash: OnCrash) -> Self {
         Self { on_crash, ..self }
+    }
+
+    /// Sets [`may_ask`](Self::may_ask).
+    #[must_use]
+    pub fn with_may_ask(self, may_ask: bool) -> Self {
+        Self { may_ask, ..self }
     }
 }
 

@@ -12,7 +12,9 @@ pub struct PrincipalCaps {
     pub tasks: u64,
     /// Streams that are open. Counted where they are served, not in the store.
     pub streams: u64,
-    /// Tasks that wait for their client. With as many, new tasks are refused; tasks that run already may still ask.
+    /// Tasks that wait for their client, and turns of agents that may ask it
+    /// ([`ExecutionPolicy::may_ask`](crate::ExecutionPolicy::may_ask)). With as many, new tasks are refused; tasks that
+    /// run already may still ask.
     pub interrupted: u64,
     /// Bytes of the logs of stored tasks.
     pub stored: u64,
@@ -49,6 +51,13 @@ pub enum CapReached {
     Interrupted(u64),
     /// Bytes of stored tasks; the cap.
     Stored(u64),
+}
+
+impl Used {
+    /// With turns that may ask their client, each of which may become a task that waits for it.
+    pub fn with_asking_turns(self, turns: u64) -> Self {
+        Self { interrupted: self.interrupted + turns, ..self }
+    }
 }
 
 impl PrincipalCaps {
@@ -96,8 +105,8 @@ impl From<CapReached> for Error {
                 "interrupted",
                 cap,
                 format!(
-                    "{cap} of your tasks wait for an answer, the most for one caller; answer or cancel some before you \
-                     start another"
+                    "{cap} of your tasks wait for an answer or may ask for one, the most for one caller; answer or cancel \
+                     some before you start another"
                 ),
                 60,
             ),

@@ -5,7 +5,9 @@
 //! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
 //! crashed process; [`claimed`] starts it. [`scheduler`] decides which work gets a slot ([`slot`]). [`deadline_sweep`]
 //! fails tasks whose deadline passes while nobody runs them. [`wake`] lets the work of one task be claimed on request.
+//! [`asking_turns`] counts the turns that may ask their client, for the cap of its principal.
 
+mod asking_turns;
 mod claim;
 mod claimed;
 mod deadline_sweep;
@@ -33,6 +35,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use asking_turns::{AskingTurn, AskingTurns};
 use deadline_sweep::{DeadlineSweep, NextSweep};
 pub(crate) use run::{Run, TurnInput};
 use slot::Slots;
@@ -109,6 +112,7 @@ pub(crate) struct Runner {
     limits: Limits,
     metrics: Arc<RunMetrics>,
     traces: WaitingTraces,
+    asking_turns: Arc<AskingTurns>,
     slots: Slots,
     /// Cancellation tokens of this process's runs, by task, each with a registration number. Several runs may
     /// try to start the same turn; until the commit decides which one gets it, all of them are registered.
@@ -169,6 +173,7 @@ impl Runner {
             limits,
             metrics: Arc::default(),
             traces: WaitingTraces::default(),
+            asking_turns: Arc::default(),
             slots: Slots::new(&limits),
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
@@ -374,6 +379,10 @@ impl Runner {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    pub(crate) fn asking_turns(&self) -> &Arc<AskingTurns> {
+        &self.asking_turns
     }
 
     pub(crate) fn traces(&self) -> &WaitingTraces {

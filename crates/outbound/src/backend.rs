@@ -35,6 +35,12 @@ pub trait Backend: Send + Sync + 'static {
         BackendKind::Other
     }
 
+    /// Whether a call may stay open, with what it holds, while the client answers a question
+    /// ([`engine::ExecutionPolicy::may_ask`]).
+    fn may_ask(&self) -> bool {
+        false
+    }
+
     /// A task that waited for an answer was canceled: what is kept for it in memory can be released.
     fn abandoned(&self, _scope: &Scope, _task: &TaskId) {}
 }

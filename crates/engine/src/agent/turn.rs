@@ -22,6 +22,7 @@ use super::{
 use crate::{
     context::Conversation,
     metrics::{BackendKind, BackendOutcome, RunMetrics},
+    runner::AskingTurn,
     scope::Scope,
 };
 
@@ -65,6 +66,8 @@ pub struct Turn {
     pub(crate) journal: Journal,
     pub(crate) metrics: Arc<RunMetrics>,
     pub(crate) trace: TraceContext,
+    /// Of an agent that may ask.
+    pub(crate) asking: Option<Arc<AskingTurn>>,
 }
 
 impl Turn {
@@ -103,6 +106,14 @@ impl Turn {
     /// Counts a call of another system in `/metrics`.
     pub fn count_backend_call(&self, kind: BackendKind, outcome: BackendOutcome, duration: Duration) {
         self.metrics.backends.count(kind, outcome, duration);
+    }
+
+    /// The turn leaves no question open that holds something: it does not count as a task that waits for its client any
+    /// more, although its agent declares that it may ask ([`ExecutionPolicy::may_ask`](super::ExecutionPolicy::may_ask)).
+    pub fn will_not_ask(&self) {
+        if let Some(asking) = &self.asking {
+            asking.end();
+        }
     }
 
     /// Records the status `working` with a progress message.

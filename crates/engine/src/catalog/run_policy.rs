@@ -59,6 +59,8 @@ pub struct RunPolicy {
     pub overlap: bool,
     /// What to do with a turn whose process crashed.
     pub on_crash: OnCrash,
+    /// A turn counts as a task that waits for its client while it runs.
+    pub may_ask: bool,
     /// Timeout of one attempt at a turn.
     pub run_time: Duration,
     /// Maximum attempts per turn, the first included.
@@ -81,6 +83,7 @@ impl RunPolicy {
         Self {
             overlap: agent.overlap,
             on_crash: settings.on_crash.unwrap_or(agent.on_crash),
+            may_ask: agent.may_ask,
             run_time: settings.run_time.unwrap_or(limits.run_time),
             attempts: settings.attempts.unwrap_or(limits.attempts),
             deadline: settings.deadline,

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::{
-    Registration, Runner, Slot,
+    AskingTurn, AskingTurns, Registration, Runner, Slot,
     claimed::Probation,
     deadline_in,
     panic_guard::{PanicGuard, Panicked},
@@ -75,6 +75,8 @@ pub(crate) struct Run {
     probation: Option<Probation>,
     /// `None` if the turn was given to nobody: then the run does not count.
     slot: Option<Slot>,
+    /// Of an agent that may ask. Dropped after the commit that ends the turn, with which the task itself counts.
+    asking: Option<Arc<AskingTurn>>,
     /// The step with which the run has ended its turn.
     last_step: Option<Step>,
     /// Whether the metrics count the run when it is dropped.
@@ -148,6 +150,8 @@ impl Run {
             attempt,
         );
         let journal = TurnJournal::new(&input.journal);
+        let may_ask = policy.may_ask && !limit.has_passed();
+        let asking = may_ask.then(|| AskingTurns::begin(runner.asking_turns(), &input.scope));
         let turn = Turn {
             // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
             // has the task number and the sequence number.
@@ -175,6 +179,7 @@ impl Run {
             ),
             metrics: Arc::clone(runner.metrics()),
             trace: trace.clone(),
+            asking: asking.clone(),
         };
         let state = TurnState {
             turn: input.seq,
@@ -209,6 +214,7 @@ impl Run {
             never_started: false,
             probation: None,
             slot: Some(slot),
+            asking,
             last_step: None,
             is_counted: true,
             metrics: Arc::clone(runner.metrics()),
@@ -221,6 +227,11 @@ impl Run {
     /// What applies to this run.
     pub(crate) fn policy(&self) -> RunPolicy {
         self.policy
+    }
+
+    /// The turns of its principal that may ask and had begun before this one; `None` if this one does not ask.
+    pub(crate) fn asking_before(&self) -> Option<u64> {
+        self.asking.as_ref().map(|turn| turn.before())
     }
 
     /// Keeps other suspects from starting while this run is on probation.

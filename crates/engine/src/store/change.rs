@@ -98,6 +98,8 @@ pub struct Accept {
     pub webhook: Option<Box<NewWebhook>>,
     /// Guard: what its principal may have.
     pub caps: PrincipalCaps,
+    /// Turns of its principal that may ask, which count as interrupted tasks for `caps`.
+    pub asking_turns: u64,
 }
 
 /// The idempotency key of a message and the hash of its content.
@@ -151,6 +153,8 @@ pub struct Advance {
     pub webhook: Option<Box<NewWebhook>>,
     /// Guard: what the task's principal may have, if the change records a client message.
     pub caps: PrincipalCaps,
+    /// Turns of its principal that may ask, which count as interrupted tasks for `caps`.
+    pub asking_turns: u64,
 }
 
 impl Advance {
@@ -171,6 +175,7 @@ impl Advance {
             key: None,
             webhook: None,
             caps: PrincipalCaps::default(),
+            asking_turns: 0,
         }
     }
 

@@ -77,6 +77,7 @@ async fn queue(server: &Server) -> String {
         key: None,
         webhook: None,
         caps: PrincipalCaps::default(),
+        asking_turns: 0,
     };
     store.commit(Change::Accept(Box::new(accept))).await.unwrap();
     names.task.to_string()

@@ -225,6 +225,9 @@ impl Agent for Router {
         if let Some(asked) = asked {
             turn.message = asked;
         }
+        if !route.agent.policy().may_ask {
+            turn.will_not_ask();
+        }
         if is_new {
             turn.record().clear_saved().await?;
         }
@@ -248,6 +251,7 @@ fn most_restrictive(routes: &[Route]) -> ExecutionPolicy {
     ExecutionPolicy::default()
         .with_overlap(all.iter().all(|policy| policy.overlap))
         .with_on_crash(on_crash.unwrap_or_default())
+        .with_may_ask(all.iter().any(|policy| policy.may_ask))
 }
 
 /// The skill was removed after the task was accepted.

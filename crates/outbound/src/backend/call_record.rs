@@ -124,6 +124,10 @@ impl Backend for RecordedBackend {
         self.backend.kind()
     }
 
+    fn may_ask(&self) -> bool {
+        self.backend.may_ask()
+    }
+
     fn abandoned(&self, scope: &Scope, task: &TaskId) {
         self.backend.abandoned(scope, task);
     }

@@ -153,6 +153,7 @@ fn accept_task(
     if accept.caps.limits_tasks() {
         let WriterCache { counts, scopes, usage, .. } = cache;
         let used = usage.of(&Sources { connection, counts, scopes }, &accept.scope)?;
+        let used = used.with_asking_turns(accept.asking_turns);
         if let Err(reached) = accept.caps.check(Demand::Task, used) {
             return Ok(Err(NotCommitted::CapReached(reached)));
         }
@@ -343,7 +344,7 @@ fn exceeded_cap(
     let Some(task) = counted_task(connection, advance.no.0)? else { return Ok(None) };
     let WriterCache { counts, scopes, usage, .. } = cache;
     let used = usage.of_id(&Sources { connection, counts, scopes }, task.scope)?;
-    Ok(advance.caps.check(demand, used).err())
+    Ok(advance.caps.check(demand, used.with_asking_turns(advance.asking_turns)).err())
 }
 
 // Both updates append to the log under the same guard, so the columns of the log, the guard and their parameters stand

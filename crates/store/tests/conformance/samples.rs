@@ -104,6 +104,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         key: None,
         webhook: None,
         caps: PrincipalCaps::default(),
+        asking_turns: 0,
     }
 }
 

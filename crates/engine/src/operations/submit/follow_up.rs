@@ -154,6 +154,7 @@ async fn start_turn(
             key,
             webhook,
             caps: call.caps,
+            asking_turns: commit.asking_turns,
             ..Advance::new(no, step)
         }))
     };

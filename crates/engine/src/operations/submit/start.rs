@@ -88,6 +88,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             key,
             webhook,
             caps: call.caps,
+            asking_turns: commit.asking_turns,
         }))
     };
     match begin(ctx, turn, task, opening, accept).await? {

@@ -38,10 +38,12 @@ pub(super) struct TurnCommit {
     pub(super) progress_size: u64,
     /// Timestamp of the task's status after the change.
     pub(super) since: Timestamp,
+    /// Turns of the principal that may ask and had begun before this one.
+    pub(super) asking_turns: u64,
 }
 
 impl TurnCommit {
-    fn new(current: CurrentState, work: WorkState, now: Timestamp) -> Self {
+    fn new(current: CurrentState, work: WorkState, now: Timestamp, asking_turns: u64) -> Self {
         Self {
             log: Log::default(),
             current,
@@ -50,6 +52,7 @@ impl TurnCommit {
             journal: JournalChange::Keep,
             progress_size: 0,
             since: now,
+            asking_turns,
         }
     }
 }
@@ -113,7 +116,9 @@ async fn begin_later(
     let since = since(&log, now);
     engine.runner.traces().keep(no, ctx.call.trace.clone());
     let _span = commit_span(&ctx.call.trace);
-    let commit = TurnCommit { log: log.clone(), since, ..TurnCommit::new(current, WorkState::Due(now), now) };
+    let asking_turns = engine.runner.asking_turns().of(&ctx.call.scope);
+    let new = TurnCommit::new(current, WorkState::Due(now), now, asking_turns);
+    let commit = TurnCommit { log: log.clone(), since, ..new };
     let result = engine.runner.queue(arrival, engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
 }
@@ -133,7 +138,9 @@ async fn begin_now(
     let (no, names) = (turn.no, turn.names.clone());
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
-    let mut commit = TurnCommit::new(current, WorkState::Held, now);
+    let asking_turns =
+        run.asking_before().unwrap_or_else(|| engine.runner.asking_turns().of(&ctx.call.scope));
+    let mut commit = TurnCommit::new(current, WorkState::Held, now, asking_turns);
     if wait_mode == WaitMode::Immediate {
         if current.state == TaskState::Submitted {
             events.push((names.status(TaskState::Working, None, now), None));
