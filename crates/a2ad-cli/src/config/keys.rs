@@ -487,7 +487,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "interrupted",
                 "number",
                 "100",
-                "Tasks that wait for input or credentials; with as many, new tasks are refused, and answers are not.",
+                "Tasks that wait for input or credentials, and running or queued calls of MCP servers that may ask while they \
+                 hold a process; with as many, new tasks are refused, and answers are not.",
             )
             .at_start(),
             key("stored", "size", r#""1GiB""#, "Messages, artifacts and events of stored tasks.").at_start(),
@@ -664,7 +665,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "duration",
                 r#""60s""#,
                 "How long a call may be silent; progress starts it anew. Also how long a question of the server keeps its \
-                 process from other calls that wait for one.",
+                 process from calls of the same principal that wait for one; a call of another principal gets it at once.",
             ),
             table("pool", "How many processes run."),
             one_of(
@@ -686,8 +687,13 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "mcp.ID.pool",
         keys: &[
-            key("min", "number", "1", "Processes that are kept running."),
-            key("max", "number", "4", "Processes at a time."),
+            key("min", "number", "1", "Processes that are kept running, without those that a question holds."),
+            key(
+                "max",
+                "number",
+                "4",
+                "Processes at a time. Open questions of one principal hold at most half of them, but one at least.",
+            ),
             key("idle_stop", "duration", r#""10m""#, "When a process beyond `min` that is not used ends."),
         ],
         reserved: &[],

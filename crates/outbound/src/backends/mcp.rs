@@ -39,8 +39,9 @@ pub struct McpConfig {
     pub pool: Pool,
     /// Which calls share a process.
     pub isolation: Isolation,
-    /// A call fails when the server neither answers nor reports progress for this long. A client that was asked has at
-    /// least so much time to answer; then its call may lose its process to a call that waits for one.
+    /// A call fails when the server neither answers nor reports progress for this long. A client that was asked has so
+    /// much time to answer until its call may lose its process to a call of the same principal; a call of another
+    /// principal gets the process at once.
     pub timeout: Duration,
     /// Whether tools may ask the client. A process or session of an older protocol revision then runs one call at a time.
     pub elicitation: bool,
@@ -86,9 +87,10 @@ impl fmt::Debug for Transport {
 /// How many processes a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Started at once and kept.
+    /// Started at once and kept. Processes that an open question holds do not count.
     pub min: usize,
-    /// Calls wait in order when so many processes are busy.
+    /// Calls wait, in turns between principals, when so many processes are busy. Open questions of one principal hold at
+    /// most half of them, but one at least.
     pub max: usize,
     /// A process above `min` stops after so much time without a call.
     pub idle_stop: Duration,

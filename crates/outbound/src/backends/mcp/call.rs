@@ -62,6 +62,10 @@ impl Backend for McpTool {
         Box::pin(async move { self.run(&call).await })
     }
 
+    fn may_ask(&self) -> bool {
+        self.server().config.elicitation
+    }
+
     fn abandoned(&self, scope: &Scope, task: &TaskId) {
         self.server().parked.abandon(scope, task);
     }
@@ -171,6 +175,9 @@ impl McpTool {
                 return Err(Reply::fail(format!("the MCP server {name} was busy until the deadline")));
             }
         };
+        if result.as_ref().is_ok_and(|lease| !lease.endpoint().connection.server_asks()) {
+            call.turn.will_not_ask();
+        }
         result.map_err(|unavailable| match unavailable {
             Unavailable::Auth { challenge } => reply::credentials_for(name, &challenge, &State::SendAgain),
             Unavailable::Failed => {
@@ -244,13 +251,13 @@ impl McpTool {
     /// The call stays open while the client answers. `problem` is what was wrong with its last answer.
     fn park(&self, call: &Call<'_>, parked: ParkedCall, problem: Option<&str>) -> Reply {
         let requests = vec![(String::new(), parked.asked.question.clone())];
-        let token = self.server().parked.park(call.turn.scope.clone(), call.turn.task_id.clone(), parked);
+        let token = self.server().park(call.turn.scope.clone(), call.turn.task_id.clone(), parked);
         reply::ask(self.name(), &requests, problem, &State::Open { token })
     }
 
     /// Answers the question of an open call and follows it further.
     async fn resume(&self, call: &Call<'_>, token: &str) -> AgentResult<Reply> {
-        let Some(parked) = self.server().parked.take(&call.turn.task_id, token) else {
+        let Some(parked) = self.server().unpark(&call.turn.task_id, token) else {
             let text = format!(
                 "the MCP server {} no longer waits for the answer: its process has ended, or other calls needed it",
                 self.name()

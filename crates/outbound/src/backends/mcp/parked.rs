@@ -1,7 +1,7 @@
 //! Calls that stay open in a process while the client answers a question of the server.
 //!
 //! They are lost when this process or the server's ends. Clients may never answer, so they have a maximum age and number,
-//! and give up their process when other calls need it.
+//! and give up their process when other calls need it, which `slots` decides.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -15,11 +15,12 @@ use tokio::time::Instant;
 use super::{
     sdk::{Asked, OpenCall},
     server::{Lease, random},
+    slots::oldest_of_most,
 };
 
 /// As long as a task may wait for its client by default.
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// The oldest is cancelled.
+/// Beyond it, the oldest of the principal with most of them is cancelled.
 const MAX_PARKED: usize = 64;
 
 /// The open calls that wait, oldest first.
@@ -48,7 +49,10 @@ impl Parked {
     pub(super) fn park(&self, scope: Scope, task: TaskId, call: ParkedCall) -> String {
         let token = format!("{:016x}", random());
         let mut entries = self.lock();
-        let oldest = (entries.len() >= MAX_PARKED).then(|| entries.remove(0));
+        let oldest = (entries.len() >= MAX_PARKED).then(|| {
+            let asked: Vec<_> = entries.iter().map(|entry| (&entry.scope, entry.since)).collect();
+            oldest_of_most(&asked).map(|at| entries.remove(at))
+        });
         entries.push(Entry { scope, task, token: token.clone(), since: Instant::now(), call });
         drop(entries);
         drop(oldest);
@@ -76,14 +80,9 @@ impl Parked {
         });
     }
 
-    /// Cancels the oldest call on one of these slots, unless its client was asked only recently.
-    pub(super) fn free_one_of(&self, slots: &[u64], min_age: Duration) {
-        let mut entries = self.lock();
-        let found =
-            |entry: &Entry| entry.since.elapsed() >= min_age && slots.contains(&entry.call.lease.slot());
-        let freed = entries.iter().position(found).map(|at| entries.remove(at));
-        drop(entries);
-        drop(freed);
+    /// Cancels the call on a slot.
+    pub(super) fn cancel(&self, slot: u64) {
+        self.remove(|entry| entry.call.lease.slot() == slot);
     }
 
     pub(super) fn clear(&self) {

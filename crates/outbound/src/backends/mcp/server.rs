@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use engine::Scope;
+use protocol::model::TaskId;
 use tokio::{
     sync::{Notify, oneshot, watch},
     time::{Instant, sleep_until, timeout},
@@ -19,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(super) use self::{endpoint::Endpoint, lease::Lease};
 use super::{
     Health, McpConfig, Pool, Tool, Transport,
-    parked::Parked,
+    parked::{Parked, ParkedCall},
     slots::{Actions, ContextKey, Slots, Unavailable},
     stderr::Tail,
 };
@@ -33,8 +35,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often open questions are checked for their age.
 const PARKED_INTERVAL: Duration = Duration::from_secs(60);
-/// The same while a call waits for a process.
-const WANTED_INTERVAL: Duration = Duration::from_secs(1);
 /// Sessions of one HTTP server. They are cheap, so only the number of calls at a time is limited.
 const SESSIONS: usize = 64;
 
@@ -63,7 +63,7 @@ impl Server {
             Transport::Stdio(_) => config.pool,
         };
         let server = Arc::new(Self {
-            slots: Mutex::new(Slots::new(pool, config.isolation, stop.clone())),
+            slots: Mutex::new(Slots::new(pool, config.isolation, config.timeout, stop.clone())),
             config,
             launcher,
             dialer,
@@ -119,6 +119,23 @@ impl Server {
         granted.await.unwrap_or(Err(Unavailable::Stopped))
     }
 
+    /// Keeps a call while its client answers; the token finds it again.
+    pub(super) fn park(self: &Arc<Self>, scope: Scope, task: TaskId, call: ParkedCall) -> String {
+        let slot = call.lease.slot();
+        // Parked first: its question may be cancelled as soon as it is known.
+        let token = self.parked.park(scope.clone(), task, call);
+        self.change(|slots| slots.asked(slot, scope, Instant::now()));
+        token
+    }
+
+    /// The call that waits for the answer of this task; `None`: it is lost.
+    pub(super) fn unpark(&self, task: &TaskId, token: &str) -> Option<ParkedCall> {
+        let call = self.parked.take(task, token)?;
+        let answered = self.lock().answered(call.lease.slot());
+        // Not under the lock: a call that is dropped releases its slot.
+        answered.then_some(call)
+    }
+
     /// Replaces an endpoint that does not answer at all, after one of its calls got no answer.
     pub(super) fn probe(self: &Arc<Self>, endpoint: Arc<Endpoint>) {
         self.tasks.spawn(async move {
@@ -135,7 +152,7 @@ impl Server {
     }
 
     fn apply(self: &Arc<Self>, change: impl FnOnce(&mut Slots<Arc<Endpoint>, Lease>)) {
-        let Actions { grants, starts } = {
+        let Actions { grants, starts, cancelled } = {
             let mut slots = self.lock();
             change(&mut slots);
             slots.dispatch(Instant::now())
@@ -147,6 +164,13 @@ impl Server {
         for (id, retire) in starts {
             self.tasks.spawn(Arc::clone(self).run_slot(id, retire));
         }
+        for id in cancelled {
+            tracing::debug!(
+                server = self.config.name,
+                "the question of an MCP server is cancelled: its process is needed"
+            );
+            self.parked.cancel(id);
+        }
     }
 
     /// Does what is due at some time, rather than after a change.
@@ -154,15 +178,8 @@ impl Server {
         loop {
             let now = Instant::now();
             self.apply(|_| {});
-            let (wanted, wake) = {
-                let slots = self.lock();
-                (slots.wanted(now), slots.next_wake(now))
-            };
-            let interval = if wanted.is_empty() { PARKED_INTERVAL } else { WANTED_INTERVAL };
-            let wake = wake.unwrap_or(now + interval).min(now + interval);
-            if !wanted.is_empty() {
-                self.parked.free_one_of(&wanted, self.config.timeout);
-            }
+            let latest = now + PARKED_INTERVAL;
+            let wake = self.lock().next_wake(now).map_or(latest, |wake| wake.min(latest));
             tokio::select! {
                 () = sleep_until(wake) => {}
                 () = self.slots_changed.notified() => {}

@@ -7,28 +7,32 @@ use super::{
     *,
 };
 
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+
 type Answer = oneshot::Receiver<Result<Granted<u64>, Unavailable>>;
 
 struct Fixture {
     slots: Slots<u64, Granted<u64>>,
     now: Instant,
     started: Vec<(u64, CancellationToken)>,
+    cancelled: Vec<u64>,
 }
 
 impl Fixture {
     fn new(pool: Pool, isolation: Isolation) -> Self {
-        let slots = Slots::new(pool, isolation, CancellationToken::new());
-        let mut fixture = Self { slots, now: Instant::now(), started: Vec::new() };
+        let slots = Slots::new(pool, isolation, ANSWER_TIME, CancellationToken::new());
+        let mut fixture = Self { slots, now: Instant::now(), started: Vec::new(), cancelled: Vec::new() };
         fixture.dispatch();
         fixture
     }
 
     fn dispatch(&mut self) {
-        let Actions { grants, starts } = self.slots.dispatch(self.now);
+        let Actions { grants, starts, cancelled } = self.slots.dispatch(self.now);
         for (grant, result) in grants {
             let _ = grant.send(result);
         }
         self.started.extend(starts);
+        self.cancelled.extend(cancelled);
     }
 
     /// All starting processes are ready.
@@ -42,10 +46,25 @@ impl Fixture {
     }
 
     fn call(&mut self, context: &str) -> Answer {
+        self.call_of("a", context)
+    }
+
+    fn call_of(&mut self, principal: &str, context: &str) -> Answer {
         let (grant, granted) = oneshot::channel();
-        self.slots.wait(conversation("a", context), grant, self.now);
+        self.slots.wait(conversation(principal, context), grant, self.now);
         self.dispatch();
         granted
+    }
+
+    /// A call of this principal whose server asks, one millisecond after the last one; the slot.
+    fn ask(&mut self, principal: &str) -> u64 {
+        let mut call = self.call_of(principal, "c");
+        self.make_ready(true);
+        let id = slot_of(&mut call).expect("a process is free");
+        self.now += Duration::from_millis(1);
+        self.slots.asked(id, conversation(principal, "c").scope, self.now);
+        self.dispatch();
+        id
     }
 
     fn release(&mut self, id: u64, ended: bool) {
@@ -138,26 +157,126 @@ async fn same_context_id_of_two_callers_is_not_one_conversation() {
     let mut it = Fixture::new(pool(1, 2), Isolation::Context);
     it.make_ready(false);
     let own = slot_of(&mut it.call("c")).unwrap();
-    let (grant, mut granted) = oneshot::channel();
-    it.slots.wait(conversation("b", "c"), grant, it.now);
-    it.dispatch();
+    let mut granted = it.call_of("b", "c");
     it.make_ready(false);
     assert!(slot_of(&mut granted).is_some_and(|slot| slot != own));
 }
 
 #[tokio::test]
-async fn slots_are_wanted_when_a_call_waits_and_no_process_can_be_started() {
-    let mut it = Fixture::new(pool(1, 2), Isolation::Shared);
+async fn principals_take_turns() {
+    let mut it = Fixture::new(pool(1, 1), Isolation::Shared);
     it.make_ready(true);
-    let _first = it.call("a");
-    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new());
-    let _second = it.call("b");
-    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new(), "another one is starting");
+    let order = ["a1", "a2", "a3", "b1", "b2", "c1"];
+    let mut calls: Vec<_> = order.map(|name| (name, it.call_of(&name[..1], name))).into();
+    let mut served = Vec::new();
+    while let Some(at) = calls.iter_mut().position(|(_, call)| slot_of(call).is_some()) {
+        served.push(calls.remove(at).0);
+        it.release(0, true);
+    }
+    assert_eq!(served, ["a1", "a2", "b1", "c1", "a3", "b2"], "the first had no other call before it");
+}
+
+#[tokio::test]
+async fn call_that_cannot_run_yet_keeps_the_turn_of_its_principal() {
+    let mut it = Fixture::new(pool(2, 2), Isolation::Context);
     it.make_ready(true);
-    let _third = it.call("c");
-    assert_eq!(it.slots.wanted(it.now), [0, 1]);
-    it.release(0, true);
-    assert_eq!(it.slots.wanted(it.now), Vec::<u64>::new());
+    let own = slot_of(&mut it.call_of("a", "busy")).unwrap();
+    let other = slot_of(&mut it.call_of("b", "busy")).unwrap();
+    let (mut first, mut second) = (it.call_of("a", "busy"), it.call_of("b", "busy"));
+    it.release(other, true);
+    assert_eq!((slot_of(&mut first), slot_of(&mut second)), (None, Some(other)));
+    it.release(own, true);
+    assert_eq!(slot_of(&mut first), Some(own));
+}
+
+#[tokio::test]
+async fn questions_of_one_principal_keep_half_of_the_slots() {
+    for (max, kept) in [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4)] {
+        let mut it = Fixture::new(pool(0, max), Isolation::Shared);
+        let asked: Vec<_> = (0..if max == 1 { 1 } else { max + 3 }).map(|_| it.ask("a")).collect();
+        assert_eq!(it.cancelled, asked[..asked.len() - kept], "the oldest, in a pool of {max}");
+        assert_eq!(it.retired(), it.cancelled);
+        assert!(!it.slots.answered(asked[0]) || max == 1);
+        assert!(it.slots.answered(asked[asked.len() - 1]));
+        if max == 4 {
+            it.ask("b");
+            assert_eq!(it.cancelled.len(), asked.len() - kept, "another principal has its own half");
+        }
+    }
+}
+
+#[tokio::test]
+async fn waiting_call_cancels_the_oldest_question_of_the_principal_with_most() {
+    let mut it = Fixture::new(pool(1, 4), Isolation::Shared);
+    let first = it.ask("b");
+    let asked = [it.ask("a"), it.ask("a")];
+    let mut last = it.call_of("b", "c");
+    it.make_ready(true);
+    let mut call = it.call_of("c", "c");
+    assert_eq!(it.cancelled, [asked[0]], "at once, and one only");
+    it.make_ready(true);
+    assert!(slot_of(&mut call).is_some() && slot_of(&mut last).is_some());
+    let _waiting = it.call_of("c", "c");
+    assert_eq!(it.cancelled, [asked[0], first], "the older one of two principals with one each");
+    assert!(!it.slots.answered(first) && it.slots.answered(asked[1]));
+}
+
+#[tokio::test]
+async fn principal_waits_for_its_own_question_until_the_client_had_time_to_answer() {
+    let mut it = Fixture::new(pool(1, 1), Isolation::Shared);
+    let asked = it.ask("a");
+    let mut own = it.call_of("a", "c");
+    assert_eq!((it.cancelled.as_slice(), it.slots.next_wake(it.now)), (&[][..], Some(it.now + ANSWER_TIME)));
+    it.now += ANSWER_TIME;
+    it.dispatch();
+    assert_eq!(it.cancelled, [asked]);
+    it.make_ready(true);
+    let again = slot_of(&mut own).unwrap();
+    it.slots.asked(again, conversation("a", "c").scope, it.now);
+    it.dispatch();
+    let _other = it.call_of("b", "c");
+    assert_eq!(it.cancelled, [asked, again], "at once for another principal");
+}
+
+#[tokio::test]
+async fn question_gives_way_only_to_calls_that_can_use_its_process() {
+    let mut it = Fixture::new(pool(1, 2), Isolation::Context);
+    let asked = it.ask("a");
+    let mut busy = it.call_of("b", "busy");
+    it.make_ready(true);
+    let busy = slot_of(&mut busy).unwrap();
+    let mut again = it.call_of("b", "busy");
+    assert_eq!((slot_of(&mut again), it.cancelled.len()), (None, 0), "it waits for its own process");
+    let mut same = it.call_of("a", "c");
+    assert_eq!(
+        (slot_of(&mut same), it.cancelled.len()),
+        (None, 0),
+        "the question is that of its conversation"
+    );
+    it.release(busy, true);
+    let _other = it.call_of("c", "c");
+    assert_eq!(it.cancelled, [asked]);
+}
+
+#[tokio::test]
+async fn process_is_ready_for_others_while_questions_are_open() {
+    let mut it = Fixture::new(pool(1, 4), Isolation::Shared);
+    it.ask("a");
+    it.ask("a");
+    it.make_ready(true);
+    assert!(slot_of(&mut it.call_of("b", "c")).is_some());
+}
+
+#[tokio::test]
+async fn question_keeps_no_process_that_runs_many_calls() {
+    let mut it = Fixture::new(pool(1, 1), Isolation::Shared);
+    it.make_ready(false);
+    for _ in 0..3 {
+        let id = slot_of(&mut it.call_of("a", "c")).unwrap();
+        it.slots.asked(id, conversation("a", "c").scope, it.now);
+    }
+    assert_eq!(slot_of(&mut it.call_of("b", "c")), Some(0));
+    assert_eq!(it.cancelled, Vec::<u64>::new());
 }
 
 #[tokio::test]
