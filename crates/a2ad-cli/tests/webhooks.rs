@@ -42,7 +42,9 @@ async fn respond(mut stream: TcpStream, requests: watch::Sender<Requests>) {
         requests.most = requests.most.max(requests.in_progress);
     });
     sleep(Duration::from_millis(500)).await;
-    requests.send_modify(|requests| (requests.in_progress, requests.ended) = (requests.in_progress - 1, requests.ended + 1));
+    requests.send_modify(|requests| {
+        (requests.in_progress, requests.ended) = (requests.in_progress - 1, requests.ended + 1);
+    });
     stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await.unwrap();
 }
 

@@ -3,7 +3,7 @@
 //! Attempts for hosts that respond in time share [`MAX_IN_FLIGHT`] places, those for slow hosts [`MAX_SLOW`] others, and
 //! probes of hosts that fail [`MAX_PROBES`] others again. One principal gets at most a quarter of the places of a class
 //! while another one can use them, and all of them otherwise: the caller offers each place first to those who have less
-//! than a quarter ([`Share::Quarter`]), and then to everybody ([`Share::All`]).
+//! than a quarter ([`Share::Quarter`]), and then to all ([`Share::All`]).
 //!
 //! An attempt that takes [`SLOW_AFTER`] belongs to a slow host, which is known only then. It gives its place back and
 //! goes on without one, so that hosts that are slow for the first time hold the places of others for that long at most.
