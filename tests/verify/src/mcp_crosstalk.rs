@@ -69,8 +69,10 @@ fn config(seed: u64) -> Result<String> {
         .collect();
     Ok(format!(
         "[server]\ndefault_agent = \"{}\"\n[mcp.mixed]\ncommand = {command}\nelicitation = false\ntimeout = \"2s\"\npool = {{ max = 1 }}\n\
-         [mcp.asking]\ncommand = {command}\n{agents}",
-        AGENTS[0]
+         [mcp.asking]\ncommand = {command}\npool = {{ max = {} }}\n{agents}",
+        AGENTS[0],
+        // All clients are one principal, whose questions may hold half of the processes.
+        2 * CLIENTS,
     ))
 }
 
