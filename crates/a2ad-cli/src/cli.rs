@@ -19,7 +19,7 @@ mod inbox;
 mod keys;
 mod mcp;
 mod named_value;
-mod operate;
+mod operators;
 mod ops;
 mod outcome;
 mod output;
@@ -31,6 +31,7 @@ mod session;
 mod skills;
 mod stream;
 mod suggest;
+mod table;
 mod target;
 mod tasks;
 mod tls;
@@ -104,16 +105,16 @@ enum Command {
     /// Create a store from a backup.
     Restore(backup::RestoreFlags),
     /// Make, list or revoke the API keys of agents.
-    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
+    #[command(subcommand, after_help = operators::OPERATOR_EXIT_CODES)]
     Keys(keys::KeysCommand),
     /// See what a server does, and cancel tasks, whoever owns them.
-    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
+    #[command(subcommand, after_help = operators::OPERATOR_EXIT_CODES)]
     Ops(ops::OpsCommand),
     /// List push notifications that were not delivered, and send them again.
-    #[command(subcommand, after_help = operate::OPERATE_EXIT_CODES)]
+    #[command(subcommand, after_help = operators::OPERATOR_EXIT_CODES)]
     Deliveries(deliveries::DeliveriesCommand),
     /// Print the audit log: changes by operators, and refused requests.
-    #[command(after_help = operate::OPERATE_EXIT_CODES)]
+    #[command(after_help = operators::OPERATOR_EXIT_CODES)]
     Audit(audit::AuditFlags),
     /// Print a token (JWT) that is signed with a shared secret, for agents that accept such tokens.
     #[command(after_help = token::TOKEN_HELP)]

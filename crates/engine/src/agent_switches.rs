@@ -8,7 +8,7 @@ use std::{
 
 use protocol::Timestamp;
 
-use crate::store::StoreError;
+use crate::{api_keys::ApiKeyError, store::StoreError};
 
 /// One decision of an operator about one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ pub enum SwitchError {
     /// There is no agent with this id.
     #[error("there is no agent {0:?}")]
     UnknownAgent(String),
+    /// The id of the agent cannot be used.
+    #[error("{}", ApiKeyError::Agent)]
+    InvalidAgent,
     /// The store has failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -12,8 +12,8 @@ use protocol::{
 
 use crate::{
     agent_switches::{AgentSwitch, SwitchError},
-    api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey},
-    catalog::{Catalog, CurrentCatalog, RegisteredAgent},
+    api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey, is_valid_name},
+    catalog::{Catalog, CurrentCatalog, DEFAULT_TENANT, RegisteredAgent},
     clock::Clock,
     contended_tasks::ContendedTasks,
     error::{Error, Result},
@@ -23,7 +23,7 @@ use crate::{
     memory::{MemoryBudget, Reservation},
     metrics::{DiskUsage, PushMetrics, RunMetrics, RunnerLoad, StoreMetrics},
     operations,
-    operators::OperatedTasks,
+    operators::OperatorTasks,
     origin::Origin,
     principal_caps::PrincipalCaps,
     push::{Deliverer, Deliveries, PushSetup, Records, Worker},
@@ -41,6 +41,7 @@ use crate::{
 pub struct Engine(Arc<EngineInner>);
 
 pub(crate) struct EngineInner {
+    purpose: Purpose,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) feed: Feed,
     pub(crate) runner: Arc<Runner>,
@@ -55,6 +56,14 @@ pub(crate) struct EngineInner {
     memory: MemoryBudget,
     /// Set once, if notifications can be sent.
     push: OnceLock<Arc<Deliverer>>,
+}
+
+/// What an engine was started for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Serving,
+    /// Only calls of operators, on a store that no server uses.
+    Operators,
 }
 
 /// The context of one operation: caller, agent and request options.
@@ -173,16 +182,37 @@ impl CallResponse {
 impl Engine {
     /// Starts an engine on a store that publishes to this feed.
     pub fn start(store: Arc<dyn Store>, feed: Feed, catalog: Catalog, clock: Clock, limits: Limits) -> Self {
-        let catalog = CurrentCatalog::new(catalog, store.agent_switches(), clock.clone());
-        let runner = Runner::new(Arc::clone(&store), catalog.clone(), clock.clone(), limits);
+        let engine = Self::new(Purpose::Serving, store, feed, catalog, clock, limits);
+        let EngineInner { store, runner, clock, .. } = &*engine.0;
         runner.start();
-        runner.spawn_purger(Purger::new(Arc::clone(&store), catalog, clock.clone(), limits));
+        let catalog = engine.catalog().clone();
+        runner.spawn_purger(Purger::new(Arc::clone(store), catalog, clock.clone(), limits));
+        engine
+    }
+
+    /// An engine for the operators of a store that no server uses. It changes what they change and nothing else: it claims
+    /// no work, and delivers and purges nothing. An empty catalog stands for agents that are not known: any is accepted.
+    pub fn for_operators(store: Arc<dyn Store>, feed: Feed, catalog: Catalog, clock: Clock) -> Self {
+        Self::new(Purpose::Operators, store, feed, catalog, clock, Limits::default())
+    }
+
+    fn new(
+        purpose: Purpose,
+        store: Arc<dyn Store>,
+        feed: Feed,
+        catalog: Catalog,
+        clock: Clock,
+        limits: Limits,
+    ) -> Self {
+        let catalog = CurrentCatalog::new(catalog, store.agent_switches(), clock.clone());
+        let runner = Runner::new(Arc::clone(&store), catalog, clock.clone(), limits);
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
         let contended_tasks = ContendedTasks::new();
         let api_keys = Arc::new(ApiKeys::new(Arc::clone(&store)));
         Self(Arc::new(EngineInner {
+            purpose,
             store,
             feed,
             runner,
@@ -251,8 +281,27 @@ impl Engine {
     }
 
     /// The tasks of all owners, for operators.
-    pub fn operated_tasks(&self) -> OperatedTasks {
-        OperatedTasks::new(Arc::clone(&self.0.store))
+    pub fn operator_tasks(&self) -> OperatorTasks {
+        OperatorTasks::new(Arc::clone(&self.0))
+    }
+
+    /// Whether it serves callers, and not only the operators of a store that no server uses.
+    pub fn is_serving(&self) -> bool {
+        self.0.purpose == Purpose::Serving
+    }
+
+    /// Whether the agents that are not in the catalog do not exist.
+    pub fn knows_agents(&self) -> bool {
+        self.is_serving() || self.catalog().load().agents(DEFAULT_TENANT).next().is_some()
+    }
+
+    fn is_unknown(&self, tenant: &str, agent: &str) -> bool {
+        self.knows_agents() && self.catalog().load().get(tenant, agent).is_none()
+    }
+
+    /// The decisions of operators about agents, registered or not.
+    pub fn agent_switches(&self) -> Vec<AgentSwitch> {
+        self.0.store.agent_switches()
     }
 
     /// The catalog of agents in use; swapping it changes which agents new calls and turns get.
@@ -271,7 +320,7 @@ impl Engine {
         new: &NewApiKey<'_>,
         max: usize,
     ) -> Result<(ApiKey, Secret), ApiKeyError> {
-        if self.catalog().load().get(new.tenant, new.agent).is_none() {
+        if self.is_unknown(new.tenant, new.agent) {
             return Err(ApiKeyError::UnknownAgent(excerpt(new.agent)));
         }
         self.0.api_keys.create(new, max, self.0.clock.now()).await
@@ -285,8 +334,11 @@ impl Engine {
     /// Enables or disables an agent of the catalog. The decision is durable and in force when this returns. Dropping the
     /// future does not revoke it.
     pub async fn switch_agent(&self, switch: AgentSwitch) -> Result<AgentSwitch, SwitchError> {
-        if self.catalog().load().get(&switch.tenant, &switch.agent).is_none() {
+        if self.is_unknown(&switch.tenant, &switch.agent) {
             return Err(SwitchError::UnknownAgent(excerpt(&switch.agent)));
+        }
+        if !is_valid_name(&switch.agent) {
+            return Err(SwitchError::InvalidAgent);
         }
         // One at a time, so that memory follows the store in its order.
         let switching = Arc::clone(&self.0.switching).lock_owned().await;

@@ -59,7 +59,7 @@ pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
 pub use memory::{MemoryBudget, Reservation, SharedBytes};
-pub use operators::{ListedTask, OperatedTasks, OperatorList};
+pub use operators::{ListedTask, OperatorList, OperatorTasks};
 pub use origin::Origin;
 pub use principal_caps::{CapReached, PrincipalCaps};
 pub use retention::Retention;

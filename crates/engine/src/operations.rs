@@ -1,7 +1,7 @@
 //! The operations of the protocol, one file each.
 
-mod cancel_task;
-mod get_task;
+pub(crate) mod cancel_task;
+pub(crate) mod get_task;
 mod list_tasks;
 mod push_configs;
 mod send_message;
@@ -9,7 +9,7 @@ mod submit;
 mod subscribe_to_task;
 
 use protocol::{
-    ErrorKind, Json, Operation, Task,
+    ErrorKind, Json, Operation, Reply, Task,
     json::read::{Node, Path},
 };
 
@@ -46,7 +46,9 @@ pub(crate) async fn dispatch(
         }
         Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
         Operation::ListTasks(req) => return Box::pin(list_tasks::list_tasks(engine, call, req)).await,
-        Operation::CancelTask(req) => Box::pin(cancel_task::cancel_task(engine, call, req)).await?,
+        Operation::CancelTask(req) => {
+            Reply::Task(Box::pin(cancel_task::cancel_task(engine, call, req)).await?)
+        }
         Operation::CreatePushConfig(config) => {
             return Box::pin(push_configs::create(engine, call, &registered, config)).await;
         }

@@ -493,7 +493,7 @@ impl Exchange {
             | Handler::Card(_)
             | Handler::AgentList
             | Handler::PublishedKeys
-            | Handler::Console(_)
+            | Handler::Operators(_)
             | Handler::ExtendedCard
             | Handler::HomePage
             | Handler::Liveness

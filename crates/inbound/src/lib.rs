@@ -53,11 +53,9 @@ pub use auth::{
 };
 #[doc(hidden)]
 pub use auth::{CredentialCheck, TokenCheck};
-pub use bindings::console::{
-    agent_document, config_document, delivery_document, key_document, task_document,
-};
 #[cfg(feature = "mcp")]
 pub use bindings::mcp::McpError;
+pub use bindings::operators::config_document;
 pub use caller::{Caller, Peer};
 pub use card::{CardOptions, CardShape};
 pub use cross_origin::CorsOrigin;

@@ -17,7 +17,7 @@ use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, header};
 
 use self::{calls::CallMetrics, connections::ConnectionMetrics, exposition::Format};
-use crate::{bindings::console, exchange::Exchange, server_state::ServerState};
+use crate::{bindings::operators, exchange::Exchange, server_state::ServerState};
 
 /// What this crate counts.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) async fn handle(exchange: Exchange) -> Response {
     let text = page::render(&exchange.server, format).await;
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-    console::without_caching(response)
+    operators::without_caching(response)
 }
 
 /// The page, for an application that serves it itself.

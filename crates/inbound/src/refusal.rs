@@ -7,7 +7,7 @@ use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 
 use crate::{
     audit,
-    bindings::{console, grpc, process_task, rest, run, text},
+    bindings::{grpc, operators, process_task, rest, run, text},
     card,
     exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
@@ -70,7 +70,7 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
     {
         response.headers_mut().insert(header::ALLOW, allowed);
     }
-    if is_for_operators { console::without_caching(response) } else { response }
+    if is_for_operators { operators::without_caching(response) } else { response }
 }
 
 fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, error: &Error) -> Response {
@@ -79,7 +79,7 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
     let envelope = match (exchange.row.handler, refusal) {
         (Handler::Rest, _) => rest::envelope(dialect, errors, headers),
         (
-            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_) | Handler::Metrics,
+            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Operators(_) | Handler::Metrics,
             _,
         )
         | (Handler::ExtendedCard, Refusal::Caller(_)) => Envelope::Http { media_type: respond::JSON, errors },
@@ -130,7 +130,7 @@ fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
         (_, Refusal::Head(..)) => Dialect::V1,
         (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
         (
-            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Console(_) | Handler::Metrics,
+            Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Operators(_) | Handler::Metrics,
             _,
         ) => Dialect::V1,
         (Handler::ExtendedCard, Refusal::Caller(_)) => Dialect::V03,

@@ -16,8 +16,8 @@ use protocol::{
 
 use crate::{
     bindings::{
-        console::{self, ConsoleCall},
         grpc,
+        operators::{self, OperatorCall},
     },
     card::CardName,
 };
@@ -122,7 +122,7 @@ pub(crate) enum Handler {
     /// The public keys of the server.
     PublishedKeys,
     /// The operators' API.
-    Console(ConsoleCall),
+    Operators(OperatorCall),
     /// The extended card of 0.2, which has no method for it.
     ExtendedCard,
     HomePage,
@@ -233,14 +233,14 @@ const fn signed(path: Path, handler: Handler, body: BodyLimit) -> Row {
     Row { access: Access::Signed, ..call(path, Methods::Post, handler, body) }
 }
 
-const fn operator(path: Path, methods: Methods, call: ConsoleCall) -> Row {
+const fn operator(path: Path, methods: Methods, call: OperatorCall) -> Row {
     let body = match methods {
-        Methods::Post => BodyLimit::Bytes(console::MAX_BODY),
+        Methods::Post => BodyLimit::Bytes(operators::MAX_BODY),
         Methods::Get | Methods::Delete | Methods::Mcp | Methods::OfResource | Methods::None => {
             BodyLimit::Empty
         }
     };
-    let (handler, access, served_to) = (Handler::Console(call), Access::Operator, ServedTo::Operators);
+    let (handler, access, served_to) = (Handler::Operators(call), Access::Operator, ServedTo::Operators);
     Row { path, methods, handler, access, body, served_to }
 }
 
@@ -366,29 +366,29 @@ pub(crate) static TABLE: [Row; ROWS] = [
     call(Path::Is(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     call(Path::OfAgent(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
     // The operators' API.
-    operator(Path::Is(KEYS), Methods::Get, ConsoleCall::ListKeys),
-    operator(Path::Is(KEYS), Methods::Post, ConsoleCall::CreateKey),
-    operator(Path::Below(BELOW_KEYS, "id"), Methods::Delete, ConsoleCall::RevokeKey),
-    operator(Path::Is(OPERATED_AGENTS), Methods::Get, ConsoleCall::ListAgents),
+    operator(Path::Is(KEYS), Methods::Get, OperatorCall::ListKeys),
+    operator(Path::Is(KEYS), Methods::Post, OperatorCall::CreateKey),
+    operator(Path::Below(BELOW_KEYS, "id"), Methods::Delete, OperatorCall::RevokeKey),
+    operator(Path::Is(OPERATED_AGENTS), Methods::Get, OperatorCall::ListAgents),
     operator(
         Path::Action(BELOW_OPERATED_AGENTS, "agent", "/enable"),
         Methods::Post,
-        ConsoleCall::EnableAgent,
+        OperatorCall::EnableAgent,
     ),
     operator(
         Path::Action(BELOW_OPERATED_AGENTS, "agent", "/disable"),
         Methods::Post,
-        ConsoleCall::DisableAgent,
+        OperatorCall::DisableAgent,
     ),
-    operator(Path::Is(ALL_TASKS), Methods::Get, ConsoleCall::ListTasks),
-    operator(Path::Action(BELOW_ALL_TASKS, "id", "/cancel"), Methods::Post, ConsoleCall::CancelTask),
-    operator(Path::Below(BELOW_ALL_TASKS, "id"), Methods::Get, ConsoleCall::GetTask),
-    operator(Path::Is(COUNTS), Methods::Get, ConsoleCall::Counts),
-    operator(Path::Is(DELIVERIES), Methods::Get, ConsoleCall::ListDeliveries),
-    operator(Path::Action(BELOW_DELIVERIES, "id", "/resend"), Methods::Post, ConsoleCall::Resend),
-    operator(Path::Is(BACKENDS), Methods::Get, ConsoleCall::ListBackends),
-    operator(Path::Is(CONFIG), Methods::Get, ConsoleCall::ShowConfig),
-    operator(Path::Is(AUDIT), Methods::Get, ConsoleCall::ReadAudit),
+    operator(Path::Is(ALL_TASKS), Methods::Get, OperatorCall::ListTasks),
+    operator(Path::Action(BELOW_ALL_TASKS, "id", "/cancel"), Methods::Post, OperatorCall::CancelTask),
+    operator(Path::Below(BELOW_ALL_TASKS, "id"), Methods::Get, OperatorCall::GetTask),
+    operator(Path::Is(COUNTS), Methods::Get, OperatorCall::Counts),
+    operator(Path::Is(DELIVERIES), Methods::Get, OperatorCall::ListDeliveries),
+    operator(Path::Action(BELOW_DELIVERIES, "id", "/resend"), Methods::Post, OperatorCall::Resend),
+    operator(Path::Is(BACKENDS), Methods::Get, OperatorCall::ListBackends),
+    operator(Path::Is(CONFIG), Methods::Get, OperatorCall::ShowConfig),
+    operator(Path::Is(AUDIT), Methods::Get, OperatorCall::ReadAudit),
     // Pages for people and load balancers.
     get(Path::Is("/"), Handler::HomePage, Access::Open),
     get(Path::Is("/healthz"), Handler::Liveness, Access::Probe).for_both(),
@@ -526,7 +526,7 @@ impl<'a> Target<'a> {
             | Handler::OpenApi
             | Handler::AgentList
             | Handler::PublishedKeys
-            | Handler::Console(_)
+            | Handler::Operators(_)
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness
@@ -751,7 +751,7 @@ impl Handler {
             Self::OpenApi => "OpenAPI document of the skills",
             Self::AgentList => "list of agents; ?q= searches it",
             Self::PublishedKeys => "public keys of this server (JWKS)",
-            Self::Console(_) => "operators' API",
+            Self::Operators(_) => "operators' API",
             Self::ExtendedCard => "extended agent card of 0.2",
             Self::HomePage => "this page",
             Self::Liveness => "liveness",

@@ -99,7 +99,7 @@ pub(crate) struct ServerState {
     pub(crate) published_keys: Option<Arc<dyn PublishKeys>>,
     pub(crate) reports: Option<Arc<dyn OperatorReports>>,
     /// Calls of operators, which go on if their sender disconnects.
-    pub(crate) console_calls: TaskTracker,
+    pub(crate) operator_calls: TaskTracker,
     pub(crate) max_body_bytes: usize,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) errors: ErrorTable,
@@ -149,7 +149,7 @@ impl ServerState {
             audit,
             published_keys,
             reports,
-            console_calls: TaskTracker::new(),
+            operator_calls: TaskTracker::new(),
             engine,
             max_body_bytes,
             accepted_versions,

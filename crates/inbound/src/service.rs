@@ -26,7 +26,7 @@ use crate::bindings::mcp::{self, McpError};
 use crate::{
     agent_list,
     auth::{Verification, Verified},
-    bindings::{console, extended_card, grpc, jsonrpc, process_task, rest, run, text},
+    bindings::{extended_card, grpc, jsonrpc, operators, process_task, rest, run, text},
     caller::Peer,
     card,
     connection::{Connection, Scheme},
@@ -122,8 +122,8 @@ impl HttpService {
         Self { connection: Connection { peer: Some(peer), certificate, ..self.connection }, ..self }
     }
 
-    /// Handles one request of a connection.
-    pub(crate) fn handle<B>(self, req: http::Request<B>) -> BoxFuture<'static, Response>
+    /// Handles one request: of a connection of ours, or in memory.
+    pub fn handle<B>(self, req: http::Request<B>) -> BoxFuture<'static, Response>
     where
         B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
@@ -220,7 +220,7 @@ fn authenticate(
         Handler::OpenApi => answered(openapi::handle(&exchange)),
         Handler::AgentList => answered(agent_list::handle(&exchange)),
         Handler::PublishedKeys => Box::pin(published_keys::handle(exchange)),
-        Handler::Console(call) => handled(console::handle(call, exchange, body)),
+        Handler::Operators(call) => handled(operators::handle(call, exchange, body)),
         Handler::HomePage => answered(home_page::handle(&exchange)),
         Handler::Liveness => answered(ready::liveness()),
         Handler::Metrics => Box::pin(metrics::handle(exchange)),

@@ -1,6 +1,7 @@
 //! `a2ad agents`: lists the agents of a server and their skills; with a subcommand, agents for operators.
 
-mod operate;
+mod ls;
+mod switch;
 
 use clap::{Args, Subcommand};
 use engine::SwitchState;
@@ -10,7 +11,7 @@ use super::{
     card::title,
     directory::{Directory, ListedAgent},
     failure::{Failure, code},
-    operate::OPERATE_EXIT_CODES,
+    operators::{OPERATOR_EXIT_CODES, OperatorFlags},
     session::{ConnectionFlags, Session},
 };
 
@@ -30,22 +31,22 @@ pub(super) struct AgentsFlags {
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
     /// List the agents for operators: id, whether it is enabled, who decided that, tasks by state, name.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Ls(operate::LsFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Ls(OperatorFlags),
     /// Enable an agent, whatever the configuration says.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Enable(operate::SwitchFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Enable(switch::SwitchFlags),
     /// Disable an agent at once: calls get 404, accepted work goes on.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Disable(operate::SwitchFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Disable(switch::SwitchFlags),
 }
 
 pub(super) fn run(flags: AgentsFlags) -> Result<u8, Failure> {
     let AgentsFlags { command, at, connection } = flags;
     match command {
-        Some(AgentsCommand::Ls(flags)) => return operate::ls(&flags),
-        Some(AgentsCommand::Enable(flags)) => return operate::switch(&flags, SwitchState::Enabled),
-        Some(AgentsCommand::Disable(flags)) => return operate::switch(&flags, SwitchState::Disabled),
+        Some(AgentsCommand::Ls(flags)) => return ls::run(&flags),
+        Some(AgentsCommand::Enable(flags)) => return switch::run(&flags, SwitchState::Enabled),
+        Some(AgentsCommand::Disable(flags)) => return switch::run(&flags, SwitchState::Disabled),
         None => {}
     }
     Session::run_for_server(at.as_deref(), connection, |session| async move {

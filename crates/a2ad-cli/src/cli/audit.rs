@@ -11,7 +11,7 @@ use protocol::{
 
 use super::{
     failure::{Failure, code},
-    operate::{OperateFlags, read_document, read_time},
+    operators::{OperatorFlags, read_document, read_time},
     output::Output,
     runtime,
 };
@@ -30,7 +30,7 @@ pub(super) struct AuditFlags {
     #[arg(long, value_name = "TIME", value_parser = read_time)]
     since: Option<Timestamp>,
     #[command(flatten)]
-    operate: OperateFlags,
+    operate: OperatorFlags,
 }
 
 pub(super) fn run(flags: &AuditFlags) -> Result<u8, Failure> {
@@ -58,7 +58,7 @@ pub(super) fn run(flags: &AuditFlags) -> Result<u8, Failure> {
 }
 
 /// Where the log is; an error if the configuration has none.
-fn options(operate: &OperateFlags) -> Result<AuditOptions, Failure> {
+fn options(operate: &OperatorFlags) -> Result<AuditOptions, Failure> {
     match operate.config()? {
         Some(config) if !operate.names_store() => config.audit.ok_or_else(|| {
             Failure::new(code::ERROR, "the configuration has no audit log")

@@ -5,15 +5,15 @@ mod resend;
 
 use clap::Subcommand;
 
-use super::{failure::Failure, operate::OPERATE_EXIT_CODES};
+use super::{failure::Failure, operators::OPERATOR_EXIT_CODES};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeliveriesCommand {
     /// List deliveries that were given up, newest first, then pending ones: id, task, state, host, attempts, time, error.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Ls(ls::LsFlags),
     /// Send notifications again now; needs the server.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Resend(resend::ResendFlags),
 }
 

@@ -73,6 +73,11 @@ impl Failure {
         Self { next: Some(next.into()), ..self }
     }
 
+    /// Adds what to do about an id that is not known.
+    pub(super) fn with_hint_if_not_found(self, next: &str) -> Self {
+        if self.code == code::NOT_FOUND { self.with_next(next) } else { self }
+    }
+
     /// Adds what to do about the cause.
     pub(super) fn advised(self, given: &GivenFlags) -> Self {
         let advice = self.cause.as_ref().and_then(|cause| advice(cause, given));

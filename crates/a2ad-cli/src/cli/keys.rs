@@ -1,24 +1,23 @@
 //! `a2ad keys`: makes, lists and revokes API keys, on a running server or in the store.
 
-mod access;
 mod ls;
 mod new;
 mod revoke;
 
 use clap::Subcommand;
 
-use super::{failure::Failure, operate::OPERATE_EXIT_CODES};
+use super::{failure::Failure, operators::OPERATOR_EXIT_CODES};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {
     /// Make a key for an agent and print it; it cannot be shown again.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     New(new::NewFlags),
     /// List keys, newest first: id, agent, owner, state, creation time, the key without its secret.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Ls(ls::LsFlags),
     /// Revoke a key: calls with it are refused at once.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Revoke(revoke::RevokeFlags),
 }
 

@@ -4,35 +4,37 @@ mod backends;
 mod cancel;
 mod config;
 mod counts;
-mod documents;
 mod task;
 mod tasks;
 
 use clap::Subcommand;
 use protocol::json::read::{Object, Read};
 
-use super::{failure::Failure, operate::OPERATE_EXIT_CODES};
+use super::{
+    failure::Failure,
+    operators::{OPERATOR_EXIT_CODES, OperatorFlags},
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OpsCommand {
     /// List tasks of all owners, newest first: id, state, agent, owner, time of the state, attempts.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Tasks(tasks::TasksFlags),
     /// Print a task of any owner as JSON.
-    #[command(after_help = OPERATE_EXIT_CODES)]
+    #[command(after_help = OPERATOR_EXIT_CODES)]
     Task(task::TaskFlags),
     /// Cancel a task of any owner.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Cancel(cancel::CancelFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Cancel(task::TaskFlags),
     /// Print how many tasks there are by agent and state, how much work is queued and running, and how many streams are open.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Counts(counts::CountsFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Counts(OperatorFlags),
     /// Print whether the backends of a running server work: MCP servers, OpenAPI documents, HTTP functions and commands.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Backends(backends::BackendsFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Backends(OperatorFlags),
     /// Print every key of the configuration with its value and where it comes from; secrets are masked.
-    #[command(after_help = OPERATE_EXIT_CODES)]
-    Config(config::ConfigFlags),
+    #[command(after_help = OPERATOR_EXIT_CODES)]
+    Config(OperatorFlags),
 }
 
 pub(super) fn run(command: OpsCommand) -> Result<u8, Failure> {

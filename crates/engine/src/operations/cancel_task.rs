@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use protocol::{CancelTask, Reply, Task, TaskId};
+use protocol::{CancelTask, Task, TaskId};
 
 use super::get_task::{load_row, load_task};
 use crate::{
@@ -23,7 +23,7 @@ const MAX_TRIES: usize = 8;
 const MAX_READS: usize = 100;
 const READ_DELAY: Duration = Duration::from_millis(100);
 
-pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTask) -> Result<Reply> {
+pub(crate) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTask) -> Result<Task> {
     for _ in 0..MAX_TRIES {
         let row = load_row(engine, &call, &req.id).await?;
         if cancel_if_open(engine, &row).await? {
@@ -32,7 +32,7 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
             let history =
                 call.dialect().rules().includes_history_by_default || call.task_policy.always_include_history;
             let history_length = if history { None } else { Some(0) };
-            return load_canceled(engine, &call, &req.id, history_length).await.map(Reply::Task);
+            return load_canceled(engine, &call, &req.id, history_length).await;
         }
     }
     Err(Error::later("the task changes too fast to be canceled; try again"))

@@ -15,7 +15,7 @@ pub(super) async fn get_task(engine: &EngineInner, call: Call, req: GetTask) -> 
 }
 
 /// Loads a task with its artifacts and the newest `history` messages; all of them for `None`.
-pub(super) async fn load_task(
+pub(crate) async fn load_task(
     engine: &EngineInner,
     call: &Call,
     id: &TaskId,

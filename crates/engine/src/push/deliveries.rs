@@ -1,4 +1,4 @@
-//! Deliveries of push notifications as operators see them. Nothing here checks who asks, as in [`crate::OperatedTasks`].
+//! Deliveries of push notifications as operators see them. Nothing here checks who asks, as in [`crate::OperatorTasks`].
 
 use std::sync::Arc;
 
@@ -87,11 +87,6 @@ pub enum ListedState {
 impl Deliveries {
     pub(crate) fn new(store: Arc<dyn Store>, deliverer: Option<Arc<Deliverer>>, clock: Clock) -> Self {
         Self { ids: store.ids(), store, deliverer, clock }
-    }
-
-    /// The deliveries of a store that no engine uses.
-    pub fn of_store(store: Arc<dyn Store>, clock: Clock) -> Self {
-        Self::new(store, None, clock)
     }
 
     /// Pending ones after `after`, oldest webhook first, at most `max`.

@@ -67,7 +67,7 @@ impl BindingLabel {
             | Handler::OpenApi
             | Handler::AgentList
             | Handler::PublishedKeys
-            | Handler::Console(_)
+            | Handler::Operators(_)
             | Handler::HomePage
             | Handler::Liveness
             | Handler::Readiness

@@ -404,7 +404,7 @@ fn every_handler_and_every_operation_has_a_row() {
         Handler::OpenApi => 14,
         Handler::AgentList => 15,
         Handler::ProcessTask => 16,
-        Handler::Console(_) => 17,
+        Handler::Operators(_) => 17,
         Handler::Metrics => 18,
         Handler::PublishedKeys => 19,
         Handler::Mcp => 20,

@@ -11,7 +11,7 @@ use protocol::model::Secret;
 
 use crate::{
     common::{Server, Setup, member, request, send_params},
-    console::{ADMIN, send},
+    operators::{ADMIN, send},
 };
 
 /// Keeps the entries.
@@ -142,11 +142,11 @@ async fn the_log_is_read_over_the_api() {
         ("?wait=31", "wait: expected a number from 0 to 30"),
     ] {
         let answer = send(&server, "GET", &format!("/console/api/audit{query}"), "").await;
-        crate::console::refused(&answer, 400, "INVALID_PARAMS", &[text]);
+        crate::operators::refused(&answer, 400, "INVALID_PARAMS", &[text]);
     }
-    let without = crate::console::open().await;
+    let without = crate::operators::open().await;
     let answer = send(&without, "GET", "/console/api/audit", "").await;
-    crate::console::refused(&answer, 404, "NOT_FOUND", &["the audit log is off"]);
+    crate::operators::refused(&answer, 404, "NOT_FOUND", &["the audit log is off"]);
 }
 
 #[tokio::test]

@@ -5,9 +5,7 @@ use http::Method;
 
 use crate::cli::{
     failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, read_document, segment},
-    output::Output,
-    runtime,
+    operators::{Access, OperatorFlags, read_document, segment},
 };
 
 #[derive(Debug, Args)]
@@ -16,20 +14,19 @@ pub(in crate::cli) struct ResendFlags {
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     #[command(flatten)]
-    operate: OperateFlags,
+    operator: OperatorFlags,
 }
 
 pub(super) fn run(flags: &ResendFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let Access::Server(server) = Access::open(&flags.operate, MissingStore::Refuse, &output)? else {
+    let access = Access::open(&flags.operator)?;
+    if !access.is_of_server() {
         let failure = Failure::new(code::ERROR, "only a running server sends notifications");
         return Err(failure.with_next("start the server with this store, then try again"));
-    };
-    let runtime = runtime()?;
+    }
     let mut exit = code::SUCCESS;
     for id in &flags.ids {
         let path = format!("/deliveries/{}/resend", segment(id));
-        let document = runtime.block_on(server.send(Method::POST, &path, Vec::new()))?;
+        let document = access.send(Method::POST, &path, Vec::new())?;
         let (result, error) =
             read_document(&document, |object| Ok((object.need_text("result")?, object.text("error")?)))?;
         let text = match (result.as_str(), error) {
@@ -40,9 +37,9 @@ pub(super) fn run(flags: &ResendFlags) -> Result<u8, Failure> {
                 format!("a2ad: {id} was not delivered: {}", error.unwrap_or_default())
             }
         };
-        output.message(&text);
-        if flags.operate.json {
-            output.document(&document)?;
+        access.output.message(&text);
+        if flags.operator.json {
+            access.output.document(&document)?;
         }
     }
     Ok(exit)

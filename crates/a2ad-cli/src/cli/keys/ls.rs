@@ -3,12 +3,9 @@
 use clap::Args;
 use protocol::json::read::{Object, Read};
 
-use super::access;
 use crate::cli::{
-    failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, columns, counted, read_document},
-    output::Output,
-    runtime,
+    failure::Failure,
+    operators::{Access, List, OperatorFlags},
 };
 
 #[derive(Debug, Args)]
@@ -17,21 +14,13 @@ pub(in crate::cli) struct LsFlags {
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
     #[command(flatten)]
-    operate: OperateFlags,
+    operator: OperatorFlags,
 }
 
 pub(super) fn run(flags: &LsFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let access = Access::open(&flags.operate, MissingStore::Refuse, &output)?;
-    let document = runtime()?.block_on(access::list(&access, flags.agent.as_deref()))?;
-    let rows = read_document(&document, |object| object.list("keys", |node| row(&node.object()?)))?;
-    output.message(&format!("a2ad: {} {}", counted(rows.len(), "key", "keys"), access.place()));
-    if flags.operate.json {
-        output.document(&document)?;
-    } else {
-        output.text(&columns(&rows))?;
-    }
-    Ok(code::SUCCESS)
+    let access = Access::open(&flags.operator)?;
+    let keys = List { nouns: ["key", "keys"], filters: &[("agent", flags.agent.as_deref())], row };
+    keys.print(&access, &flags.operator)
 }
 
 fn row(object: &Object<'_, '_>) -> Read<[String; 6]> {
@@ -49,6 +38,7 @@ fn row(object: &Object<'_, '_>) -> Read<[String; 6]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{failure::code, operators::read_document, table::columns};
 
     #[test]
     fn keys_are_shown_in_columns() {

@@ -1,13 +1,12 @@
 //! `a2ad keys new`: makes a key and prints it alone on stdout.
 
 use clap::Args;
+use http::Method;
+use protocol::json::write::Writer;
 
-use super::access;
 use crate::cli::{
     failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, read_document},
-    output::Output,
-    runtime,
+    operators::{Access, OperatorFlags, read_document},
 };
 
 #[derive(Debug, Args)]
@@ -19,25 +18,25 @@ pub(in crate::cli) struct NewFlags {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]
-    operate: OperateFlags,
+    operator: OperatorFlags,
 }
 
 pub(super) fn run(flags: &NewFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let check = |config: Option<&_>| access::check_agent(config, &flags.agent).map(drop);
-    let access = Access::open(&flags.operate, MissingStore::CreateIf(&check), &output)?;
-    let document = runtime()?.block_on(access::create(&access, &flags.agent, flags.owner.as_deref()))?;
+    let NewFlags { agent, owner, operator } = flags;
+    let access = Access::open_for_agent(operator, agent)?;
+    let mut writer = Writer::new();
+    writer.object(|out| {
+        out.text("agent", agent);
+        out.maybe_text("owner", owner.as_deref());
+    });
+    let document = access.send(Method::POST, "/keys", writer.finish())?;
     let (id, key, warning) = read_document(&document, |object| {
         Ok((object.need_text("id")?, object.need_text("key")?, object.text("warning")?))
     })?;
-    output.message(&format!("a2ad: made the key {id} for agent {:?} {}", flags.agent, access.place()));
+    access.output.message(&format!("a2ad: made the key {id} for agent {agent:?} {}", access.place()));
     if let Some(warning) = warning {
-        output.message(&format!("a2ad: {warning}"));
+        access.output.message(&format!("a2ad: {warning}"));
     }
-    if flags.operate.json {
-        output.document(&document)?;
-    } else {
-        output.document(key.as_bytes())?;
-    }
+    access.output.document(if operator.json { &document } else { key.as_bytes() })?;
     Ok(code::SUCCESS)
 }

@@ -1,37 +1,19 @@
 //! `a2ad ops backends`: whether the backends of a running server work.
 
-use clap::Args;
 use protocol::json::read::{Object, Read};
 
 use crate::cli::{
     failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, columns, counted, read_document},
-    output::Output,
-    runtime,
+    operators::{Access, List, OperatorFlags},
 };
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct BackendsFlags {
-    #[command(flatten)]
-    operate: OperateFlags,
-}
-
-pub(super) fn run(flags: &BackendsFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let access = Access::open(&flags.operate, MissingStore::Refuse, &output)?;
-    let Access::Server(server) = &access else {
+pub(super) fn run(flags: &OperatorFlags) -> Result<u8, Failure> {
+    let access = Access::open(flags)?;
+    if !access.is_of_server() {
         let text = "no server runs with the store, and only a server has backends";
         return Err(Failure::new(code::ERROR, text).with_next("start it, or name its store with --store"));
-    };
-    let document = runtime()?.block_on(server.get("/backends"))?;
-    let rows = read_document(&document, |object| object.list("backends", |node| row(&node.object()?)))?;
-    output.message(&format!("a2ad: {} {}", counted(rows.len(), "backend", "backends"), access.place()));
-    if flags.operate.json {
-        output.document(&document)?;
-    } else {
-        output.text(&columns(&rows))?;
     }
-    Ok(code::SUCCESS)
+    List { nouns: ["backend", "backends"], filters: &[], row }.print(&access, flags)
 }
 
 fn row(object: &Object<'_, '_>) -> Read<[String; 6]> {

@@ -1,43 +1,29 @@
 //! `a2ad ops config`: every key of the configuration with its value and where it comes from. Without a server, it is the
 //! one that a server would start with.
 
-use clap::Args;
 use inbound::config_document;
 use protocol::json::read::{Object, Read};
 
 use crate::cli::{
-    failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, columns, read_document},
+    failure::Failure,
+    operators::{Access, OperatorFlags, print_table, read_document},
     output::Output,
-    runtime,
 };
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ConfigFlags {
-    #[command(flatten)]
-    operate: OperateFlags,
-}
-
-pub(super) fn run(flags: &ConfigFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let (document, place) = read(&flags.operate, &output)?;
+pub(super) fn run(flags: &OperatorFlags) -> Result<u8, Failure> {
+    let (document, place) = read(flags)?;
     let rows = read_document(&document, |object| object.list("settings", |node| row(&node.object()?)))?;
+    let output = Output::new();
     output.message(&format!("a2ad: the configuration {place}"));
-    if flags.operate.json {
-        output.document(&document)?;
-    } else {
-        output.text(&columns(&rows))?;
-    }
-    Ok(code::SUCCESS)
+    print_table(&output, flags, &document, &rows)
 }
 
 /// The document, and which configuration it is.
-fn read(flags: &OperateFlags, output: &Output) -> Result<(Vec<u8>, String), Failure> {
+fn read(flags: &OperatorFlags) -> Result<(Vec<u8>, String), Failure> {
     if flags.store_path()?.exists() {
-        let access = Access::open(flags, MissingStore::Refuse, output)?;
-        if let Access::Server(server) = &access {
-            let document = runtime()?.block_on(server.get("/config"))?;
-            return Ok((document, format!("in use {}", access.place())));
+        let access = Access::open(flags)?;
+        if access.is_of_server() {
+            return Ok((access.get("/config")?, format!("in use {}", access.place())));
         }
     }
     let config = flags.config()?.ok_or_else(|| {

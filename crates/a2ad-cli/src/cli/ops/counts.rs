@@ -1,25 +1,14 @@
 //! `a2ad ops counts`: how many tasks there are, how much work, and how many open streams.
 
-use clap::Args;
-
-use super::{documents, states};
+use super::states;
 use crate::cli::{
-    failure::{Failure, code},
-    operate::{Access, MissingStore, OperateFlags, columns, read_document},
-    output::Output,
-    runtime,
+    failure::Failure,
+    operators::{Access, OperatorFlags, print_table, read_document},
 };
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct CountsFlags {
-    #[command(flatten)]
-    operate: OperateFlags,
-}
-
-pub(super) fn run(flags: &CountsFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let access = Access::open(&flags.operate, MissingStore::Refuse, &output)?;
-    let document = runtime()?.block_on(documents::counts(&access))?;
+pub(super) fn run(flags: &OperatorFlags) -> Result<u8, Failure> {
+    let access = Access::open(flags)?;
+    let document = access.get("/counts")?;
     let (rows, work) = read_document(&document, |object| {
         let rows = object.list("agents", |node| {
             let agent = node.object()?;
@@ -32,11 +21,6 @@ pub(super) fn run(flags: &CountsFlags) -> Result<u8, Failure> {
         let work = format!("{} queued{oldest}, {} running", number("queued")?, number("running")?);
         Ok((rows, work + &streams.unwrap_or_default()))
     })?;
-    output.message(&format!("a2ad: {work} {}", access.place()));
-    if flags.operate.json {
-        output.document(&document)?;
-    } else {
-        output.text(&columns(&rows))?;
-    }
-    Ok(code::SUCCESS)
+    access.output.message(&format!("a2ad: {work} {}", access.place()));
+    print_table(&access.output, flags, &document, &rows)
 }

@@ -3,26 +3,15 @@
 use clap::Args;
 use protocol::{
     TaskState, Timestamp,
-    json::{
-        read::{Node, Object, Read},
-        write::Writer,
-    },
+    json::read::{Object, Read},
 };
 
-use super::documents::{self, Filter};
 use crate::cli::{
-    failure::{Failure, code},
+    failure::Failure,
     named_value::NamedValue,
-    operate::{Access, MissingStore, OperateFlags, columns, counted, read_document, read_time},
+    operators::{Access, List, OperatorFlags, counted, read_time},
     outcome,
-    output::Output,
-    runtime,
 };
-
-/// The largest page.
-const PAGE: usize = 100;
-/// How many pages are read at most: a filter that matches few tasks has pages that are almost empty.
-const MAX_PAGES: usize = 1_000;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TasksFlags {
@@ -42,62 +31,20 @@ pub(in crate::cli) struct TasksFlags {
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
     #[command(flatten)]
-    operate: OperateFlags,
+    operator: OperatorFlags,
 }
 
 pub(super) fn run(flags: &TasksFlags) -> Result<u8, Failure> {
-    let output = Output::new();
-    let access = Access::open(&flags.operate, MissingStore::Refuse, &output)?;
-    let TasksFlags { agent, state, owner, since, .. } = flags;
-    let filter = Filter { agent: agent.as_deref(), owner: owner.as_deref(), state: *state, since: *since };
-    let limit = if flags.limit == 0 { usize::MAX } else { flags.limit };
-    let Listed { rows, documents, has_more } = runtime()?.block_on(walk(&access, &filter, limit))?;
-    let more = if has_more { "; there are more: --limit shows them" } else { "" };
-    output.message(&format!("a2ad: {} {}{more}", counted(rows.len(), "task", "tasks"), access.place()));
-    if flags.operate.json {
-        let mut writer = Writer::new();
-        writer.object(|out| {
-            out.key("tasks").array(&documents, |out, document| out.raw(document));
-            out.key("complete").boolean(!has_more);
-        });
-        output.document(&writer.finish())?;
-    } else {
-        output.text(&columns(&rows))?;
-    }
-    Ok(code::SUCCESS)
-}
-
-#[derive(Default)]
-struct Listed {
-    rows: Vec<[String; 6]>,
-    /// The same as JSON.
-    documents: Vec<String>,
-    has_more: bool,
-}
-
-async fn walk(access: &Access, filter: &Filter<'_>, limit: usize) -> Result<Listed, Failure> {
-    let mut listed = Listed::default();
-    let mut token: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let size = PAGE.min(limit - listed.rows.len());
-        let document = documents::list(access, filter, size, token.as_deref()).await?;
-        token = read_document(&document, |object| {
-            for (row, document) in object.list("tasks", |node| Ok((row(&node.object()?)?, text(&node))))? {
-                listed.rows.push(row);
-                listed.documents.push(document);
-            }
-            object.text("nextPageToken")
-        })?;
-        listed.has_more = token.is_some();
-        if token.is_none() || listed.rows.len() >= limit {
-            break;
-        }
-    }
-    Ok(listed)
-}
-
-fn text(node: &Node<'_, '_>) -> String {
-    node.text().to_owned()
+    let TasksFlags { agent, state, owner, since, limit, operator } = flags;
+    let since = since.map(|time| time.to_string());
+    let filters = [
+        ("agent", agent.as_deref()),
+        ("owner", owner.as_deref()),
+        ("state", state.map(outcome::state_name)),
+        ("since", since.as_deref()),
+    ];
+    let tasks = List { nouns: ["task", "tasks"], filters: &filters, row };
+    tasks.print_pages(&Access::open(operator)?, operator, *limit)
 }
 
 fn row(object: &Object<'_, '_>) -> Read<[String; 6]> {

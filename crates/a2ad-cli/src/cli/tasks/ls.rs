@@ -10,6 +10,7 @@ use crate::cli::{
     outcome,
     send::print_reply,
     session::{Session, SessionFlags},
+    table::columns,
 };
 
 /// The largest page size the protocol allows.
@@ -47,9 +48,7 @@ pub(super) fn run(flags: LsFlags) -> Result<u8, Failure> {
             print_reply(&session, &Reply::Tasks(page))?;
             return Ok(code::SUCCESS);
         }
-        for task in &page.tasks {
-            session.output.text(&line(task))?;
-        }
+        session.output.text(&columns(&page.tasks.iter().map(row).collect::<Vec<_>>()))?;
         if total > shown as u64 {
             session.output.message(&format!("{shown} of {total} tasks; --limit shows more"));
         }
@@ -84,7 +83,8 @@ async fn walk(
     }
 }
 
-fn line(task: &Task) -> String {
+fn row(task: &Task) -> [String; 4] {
     let since = task.status.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
-    format!("{}  {:<14}  {since:<24}  {}\n", task.id, outcome::state_name(task.status.state), task.context_id)
+    let state = outcome::state_name(task.status.state).to_owned();
+    [task.id.to_string(), state, since, task.context_id.to_string()]
 }

@@ -17,7 +17,7 @@ use super::{
     world::{AGENTS, Lifetime, Need, Owner, SKILL, State, Target},
 };
 use crate::{
-    bindings::console::ConsoleCall,
+    bindings::operators::OperatorCall,
     routes::{GrpcService, Handler, Path, TABLE},
 };
 
@@ -133,30 +133,30 @@ pub(super) fn all(lifetime: Lifetime) -> Vec<Cell> {
                 Handler::Run => cells.add_run(&name, &path, agent, extent),
                 Handler::Mcp => cells.add_mcp(&name, &path, agent, extent),
                 Handler::ProcessTask => cells.add_signed(&name, &path, agent, extent),
-                Handler::Console(ConsoleCall::RevokeKey) => cells.add_revocation(&name, agent, extent),
-                Handler::Console(ConsoleCall::GetTask) => {
+                Handler::Operators(OperatorCall::RevokeKey) => cells.add_revocation(&name, agent, extent),
+                Handler::Operators(OperatorCall::GetTask) => {
                     cells.add_operated_task(&name, &Method::GET, "", agent, extent);
                 }
-                Handler::Console(ConsoleCall::CancelTask) => {
+                Handler::Operators(OperatorCall::CancelTask) => {
                     cells.add_operated_task(&name, &Method::POST, "/cancel", agent, extent);
                 }
                 // No request of theirs names anything of a caller: see `without_ids`.
                 Handler::Grpc(
                     GrpcService::Health | GrpcService::Reflection | GrpcService::ReflectionAlpha,
                 )
-                | Handler::Console(
-                    ConsoleCall::ListKeys
-                    | ConsoleCall::CreateKey
-                    | ConsoleCall::ListAgents
-                    | ConsoleCall::EnableAgent
-                    | ConsoleCall::DisableAgent
-                    | ConsoleCall::ListTasks
-                    | ConsoleCall::Counts
-                    | ConsoleCall::ListDeliveries
-                    | ConsoleCall::Resend
-                    | ConsoleCall::ListBackends
-                    | ConsoleCall::ShowConfig
-                    | ConsoleCall::ReadAudit,
+                | Handler::Operators(
+                    OperatorCall::ListKeys
+                    | OperatorCall::CreateKey
+                    | OperatorCall::ListAgents
+                    | OperatorCall::EnableAgent
+                    | OperatorCall::DisableAgent
+                    | OperatorCall::ListTasks
+                    | OperatorCall::Counts
+                    | OperatorCall::ListDeliveries
+                    | OperatorCall::Resend
+                    | OperatorCall::ListBackends
+                    | OperatorCall::ShowConfig
+                    | OperatorCall::ReadAudit,
                 )
                 | Handler::Card(_)
                 | Handler::OpenApi

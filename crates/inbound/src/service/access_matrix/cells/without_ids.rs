@@ -55,7 +55,7 @@ pub(in super::super) fn without_ids() -> Vec<WithoutId> {
                 Handler::Text
                 | Handler::Run
                 | Handler::ProcessTask
-                | Handler::Console(_)
+                | Handler::Operators(_)
                 | Handler::Nothing => {
                     vec![get, Probe::post(&path, b"{}".to_vec())]
                 }
@@ -76,7 +76,7 @@ pub(in super::super) fn without_ids() -> Vec<WithoutId> {
                     Handler::Mcp
                         | Handler::Run
                         | Handler::ProcessTask
-                        | Handler::Console(_)
+                        | Handler::Operators(_)
                         | Handler::Metrics
                 )
             };

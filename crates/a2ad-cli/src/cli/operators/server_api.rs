@@ -8,17 +8,10 @@ use std::{
 
 use a2ad::internal::ADMIN_TOKEN_FILE;
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{Request, Response};
 use http_body_util::Full;
 use outbound::dial::{DialError, Dialer, FetchLimits, UrlSource};
-use protocol::{
-    Dialect, Error, ErrorKind,
-    json::{
-        Raw,
-        read::{Node, Path as Field},
-    },
-    model::Secret,
-};
+use protocol::model::Secret;
 use store::{KeyFileError, KeyFolder, KeyOrigin, LockHolder};
 
 use super::pinned_certificate;
@@ -52,9 +45,9 @@ impl ServerAddress {
 }
 
 /// A server and the token of its operators.
-pub(in crate::cli) struct ServerApi {
+pub(super) struct ServerApi {
     server: ServerAddress,
-    token: Secret,
+    pub(super) token: Secret,
     dialer: Dialer,
 }
 
@@ -73,63 +66,15 @@ impl ServerApi {
         Ok(Self { server, token, dialer })
     }
 
-    pub(in crate::cli) fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("{}://{}", self.server.scheme, self.server.address)
     }
 
-    /// Reads a resource; the path is that below `/console/api`, with its query.
-    pub(in crate::cli) async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        self.send(Method::GET, path, Vec::new()).await
-    }
-
-    /// Sends a request to a path below `/console/api`; returns the document.
-    pub(in crate::cli) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-    ) -> Result<Vec<u8>, Failure> {
-        let url = self.url();
-        let invalid = |error: http::Error| Failure::usage(format!("the request cannot be sent: {error}"));
-        let mut credential = HeaderValue::from_str(&format!("Bearer {}", self.token.expose()))
-            .map_err(|error| invalid(error.into()))?;
-        credential.set_sensitive(true);
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{url}/console/api{path}"))
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::AUTHORIZATION, credential)
-            .body(Full::new(Bytes::from(body)))
-            .map_err(invalid)?;
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>, Failure> {
         // The address is that of a process of this machine, which the store's lock names; no proxy is used.
         let response = self.dialer.fetch(request, UrlSource::Operator, LIMITS).await;
-        let response = response.map_err(|error| unreachable(&url, &error))?;
-        if response.status().is_success() {
-            return Ok(response.into_body().to_vec());
-        }
-        Err(rejected(&url, response.status(), response.body()))
+        response.map_err(|error| unreachable(&self.url(), &error))
     }
-}
-
-/// A path and a query with those parameters that have a value.
-pub(in crate::cli) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in parameters {
-        if let Some(value) = value {
-            query.append_pair(name, value);
-        }
-    }
-    let query = query.finish();
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
-}
-
-/// A text as one segment of a path.
-pub(in crate::cli) fn segment(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 /// Where a listener on all addresses can be reached.
@@ -172,34 +117,6 @@ fn unreachable(url: &str, error: &DialError) -> Failure {
     };
     let text = format!("the server {url}, which has the store open, cannot be asked: {error}");
     Failure::new(code, text)
-}
-
-/// The error in a response.
-fn rejected(url: &str, status: StatusCode, body: &[u8]) -> Failure {
-    let decoded = Raw::parse(body)
-        .ok()
-        .and_then(|raw| Dialect::V1.decode_error_body(Node::new(raw, &Field::Root)).ok());
-    let Some(Error { kind, message, .. }) = decoded else {
-        let text = format!("the server {url} answered with HTTP status {status}");
-        return Failure::new(code::PROTOCOL, text);
-    };
-    match kind {
-        ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
-            let next = "the file with the token was changed since the server started: restart the server";
-            Failure::new(code::AUTH, format!("the server {url} refused the request: {message}"))
-                .with_next(next)
-        }
-        ErrorKind::AgentDisabled | ErrorKind::NotFound | ErrorKind::TaskNotFound => {
-            Failure::new(code::NOT_FOUND, message)
-        }
-        ErrorKind::InvalidParams => Failure::usage(message),
-        ErrorKind::Unavailable | ErrorKind::RateLimited => Failure::new(code::ERROR, message),
-        ErrorKind::MethodNotFound => {
-            let text = format!("the server {url} has no API for operators; is it an older a2ad?");
-            Failure::new(code::PROTOCOL, text)
-        }
-        _ => Failure::new(code::PROTOCOL, message),
-    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,29 @@
-//! Agents as JSON, for operators. The command line uses it too, where it works without a server.
+//! Agents as JSON, for operators.
+
+use std::collections::BTreeSet;
 
 use engine::{AgentSwitch, RegisteredAgent, SwitchState, store::AgentTaskCounts};
 use protocol::{TaskState, dialect::v03::task::state_name, json::write::Writer};
 
 /// An agent as operators see it.
-pub struct OperatedAgent<'a> {
+pub(super) struct OperatorAgent<'a> {
     /// Its id.
-    pub id: &'a str,
+    pub(super) id: &'a str,
     /// Its display name.
-    pub name: &'a str,
+    pub(super) name: &'a str,
     /// Whether calls of it are accepted.
-    pub enabled: bool,
+    pub(super) enabled: bool,
     /// The decision of an operator; `None` if the configuration decides.
-    pub switch: Option<&'a AgentSwitch>,
+    pub(super) switch: Option<&'a AgentSwitch>,
     /// Whether it is served at `/` too.
-    pub is_default: bool,
+    pub(super) is_default: bool,
     /// How many skills it has; `None` where only a server knows.
-    pub skills: Option<usize>,
+    pub(super) skills: Option<usize>,
     /// Its tasks by state.
-    pub tasks: &'a [(TaskState, u64)],
+    pub(super) tasks: &'a [(TaskState, u64)],
 }
 
-impl<'a> OperatedAgent<'a> {
+impl<'a> OperatorAgent<'a> {
     /// An agent of a catalog.
     pub(super) fn registered(
         agent: &'a RegisteredAgent,
@@ -41,13 +43,37 @@ impl<'a> OperatedAgent<'a> {
 }
 
 /// The tasks of an agent by state.
-pub fn tasks_of<'a>(counts: &'a [AgentTaskCounts], tenant: &str, agent: &str) -> &'a [(TaskState, u64)] {
+pub(super) fn tasks_of<'a>(
+    counts: &'a [AgentTaskCounts],
+    tenant: &str,
+    agent: &str,
+) -> &'a [(TaskState, u64)] {
     let found = counts.iter().find(|counts| counts.agent.tenant == tenant && counts.agent.agent == agent);
     found.map_or(&[], |counts| &counts.states)
 }
 
+/// The agents that a store knows as JSON: those that have tasks or were switched.
+pub(super) fn stored(switches: &[AgentSwitch], counts: &[AgentTaskCounts], tenant: &str) -> Vec<u8> {
+    let with_tasks = counts.iter().map(|counts| (counts.agent.tenant.as_str(), counts.agent.agent.as_str()));
+    let switched = switches.iter().map(|switch| (switch.tenant.as_str(), switch.agent.as_str()));
+    let ids: BTreeSet<&str> =
+        with_tasks.chain(switched).filter(|(of, _)| *of == tenant).map(|(_, id)| id).collect();
+    list(ids.into_iter().map(|id| {
+        let switch = switches.iter().find(|switch| switch.tenant == tenant && switch.agent == id);
+        OperatorAgent {
+            id,
+            name: id,
+            enabled: switch.is_none_or(|switch| switch.state == SwitchState::Enabled),
+            switch,
+            is_default: false,
+            skills: None,
+            tasks: tasks_of(counts, tenant, id),
+        }
+    }))
+}
+
 /// A list of agents as JSON.
-pub fn list<'a>(agents: impl IntoIterator<Item = OperatedAgent<'a>>) -> Vec<u8> {
+pub(super) fn list<'a>(agents: impl IntoIterator<Item = OperatorAgent<'a>>) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("agents").array(agents, |out, agent| out.object(|out| write_members(out, &agent)));
@@ -56,7 +82,7 @@ pub fn list<'a>(agents: impl IntoIterator<Item = OperatedAgent<'a>>) -> Vec<u8> 
 }
 
 /// A decision as JSON.
-pub fn switched(switch: &AgentSwitch) -> Vec<u8> {
+pub(super) fn switched(switch: &AgentSwitch) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.text("id", &switch.agent);
@@ -65,7 +91,7 @@ pub fn switched(switch: &AgentSwitch) -> Vec<u8> {
     writer.finish()
 }
 
-fn write_members(out: &mut Writer, agent: &OperatedAgent<'_>) {
+fn write_members(out: &mut Writer, agent: &OperatorAgent<'_>) {
     out.text("id", agent.id);
     out.text("name", agent.name);
     write_decision(out, agent.enabled, agent.switch);

@@ -5,8 +5,8 @@ use engine::push::{Deliveries, DeliveryId, ListedDelivery, Resent};
 use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
-use super::{Subject, delivery_document, named, query_parameters, respond, tasks::read_size};
-use crate::{exchange::Exchange, respond::to_caller_error};
+use super::{Subject, delivery_document, failure, named, query_parameters, respond, tasks::read_size};
+use crate::exchange::Exchange;
 
 const PAGE_SIZE: usize = 50;
 
@@ -21,7 +21,7 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     };
     let deliveries = exchange.server.engine.deliveries();
     let page = delivery_document::page(&deliveries, filter, from, size).await;
-    let (mut found, next) = page.map_err(|error| to_caller_error(error, exchange.request_id))?;
+    let (mut found, next) = page.map_err(|error| failure(exchange, error))?;
     found.retain(|delivery: &ListedDelivery| delivery.scope.tenant() == exchange.tenant);
     Ok(respond(StatusCode::OK, delivery_document::list(&found, next)))
 }
@@ -34,7 +34,7 @@ pub(super) async fn resend(exchange: &Exchange, subject: &mut Subject) -> Result
     let id = DeliveryId::parse(&text).ok_or_else(|| unknown(&text))?;
     let deliveries: Deliveries = exchange.server.engine.deliveries();
     let resent = deliveries.resend(id).await;
-    match resent.map_err(|error| to_caller_error(error, exchange.request_id))? {
+    match resent.map_err(|error| failure(exchange, error))? {
         Resent::Unknown => Err(unknown(&text)),
         resent => Ok(respond(StatusCode::OK, delivery_document::resent(&text, &resent))),
     }

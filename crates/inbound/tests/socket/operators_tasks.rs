@@ -2,7 +2,7 @@
 
 use crate::{
     common::{Server, Setup, member, request, send_params, with_timeout},
-    console::{ADMIN, refused, send},
+    operators::{ADMIN, refused, send},
 };
 use a2ad_inbound::AuthOptions;
 use protocol::model::Secret;

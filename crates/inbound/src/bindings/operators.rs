@@ -3,7 +3,7 @@
 //! A request has presented the admin token before it arrives here. Errors have the form of HTTP+JSON 1.0. No response may
 //! be cached, because some contain secrets.
 
-pub mod agent_document;
+mod agent_document;
 mod agents;
 mod audit;
 mod backends;
@@ -11,10 +11,10 @@ mod config;
 pub mod config_document;
 mod counts;
 mod deliveries;
-pub mod delivery_document;
-pub mod key_document;
+mod delivery_document;
+mod key_document;
 mod keys;
-pub mod task_document;
+mod task_document;
 mod tasks;
 
 use axum::{body::Body, response::Response};
@@ -33,7 +33,13 @@ use protocol::{
 use tracing::Instrument as _;
 
 use super::run;
-use crate::{audit::AuditEntry, body, exchange::Exchange, respond, routes::Path as RoutePath};
+use crate::{
+    audit::AuditEntry,
+    body,
+    exchange::Exchange,
+    respond::{self, to_caller_error},
+    routes::Path as RoutePath,
+};
 
 /// The most bytes of a request's body.
 pub(crate) const MAX_BODY: usize = 4 << 10;
@@ -43,7 +49,7 @@ const OPERATOR: &str = "operator";
 
 /// A call of the operators' API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConsoleCall {
+pub(crate) enum OperatorCall {
     ListKeys,
     CreateKey,
     RevokeKey,
@@ -61,7 +67,7 @@ pub(crate) enum ConsoleCall {
     ReadAudit,
 }
 
-impl ConsoleCall {
+impl OperatorCall {
     /// The name of a change in the audit log; `None` for calls that change nothing.
     pub(crate) fn action(self) -> Option<&'static str> {
         match self {
@@ -96,8 +102,8 @@ struct Subject {
 }
 
 /// Handles one request. It is carried out also if its sender disconnects, so that every change is recorded.
-pub(crate) async fn handle(call: ConsoleCall, exchange: Exchange, body: Body) -> Response {
-    let changes = exchange.server.console_calls.clone();
+pub(crate) async fn handle(call: OperatorCall, exchange: Exchange, body: Body) -> Response {
+    let changes = exchange.server.operator_calls.clone();
     let handled = async move {
         let mut subject = Subject::default();
         let result = respond_to(call, &exchange, body, &mut subject).await;
@@ -114,7 +120,7 @@ pub(crate) async fn handle(call: ConsoleCall, exchange: Exchange, body: Body) ->
 }
 
 /// Records a change in the audit log, before its response is sent. Attempts that fail are recorded too.
-async fn record(call: ConsoleCall, exchange: &Exchange, subject: Subject, refused: Option<String>) {
+async fn record(call: OperatorCall, exchange: &Exchange, subject: Subject, refused: Option<String>) {
     let (Some(action), Some(audit)) = (call.action(), &exchange.server.audit) else { return };
     let Subject { agent, task, key, delivery } = subject;
     let entry = AuditEntry {
@@ -123,7 +129,8 @@ async fn record(call: ConsoleCall, exchange: &Exchange, subject: Subject, refuse
         key,
         delivery,
         peer: exchange.peer(),
-        request_id: Some(exchange.request_id.number()),
+        // It names lines in the log of a server.
+        request_id: exchange.server.engine.is_serving().then(|| exchange.request_id.number()),
         refused,
         ..AuditEntry::done(exchange.now(), OPERATOR, action)
     };
@@ -131,27 +138,40 @@ async fn record(call: ConsoleCall, exchange: &Exchange, subject: Subject, refuse
 }
 
 async fn respond_to(
-    call: ConsoleCall,
+    call: OperatorCall,
     exchange: &Exchange,
     body: Body,
     subject: &mut Subject,
 ) -> Result<Response, Error> {
     match call {
-        ConsoleCall::ListKeys => keys::list(exchange).await,
-        ConsoleCall::CreateKey => keys::create(exchange, body, subject).await,
-        ConsoleCall::RevokeKey => keys::revoke(exchange, subject).await,
-        ConsoleCall::ListAgents => agents::list(exchange).await,
-        ConsoleCall::EnableAgent => agents::switch(exchange, SwitchState::Enabled, subject).await,
-        ConsoleCall::DisableAgent => agents::switch(exchange, SwitchState::Disabled, subject).await,
-        ConsoleCall::ListTasks => tasks::list(exchange).await,
-        ConsoleCall::GetTask => tasks::get(exchange).await,
-        ConsoleCall::CancelTask => tasks::cancel(exchange, subject).await,
-        ConsoleCall::Counts => counts::show(exchange).await,
-        ConsoleCall::ListDeliveries => deliveries::list(exchange).await,
-        ConsoleCall::Resend => deliveries::resend(exchange, subject).await,
-        ConsoleCall::ListBackends => backends::list(exchange),
-        ConsoleCall::ShowConfig => config::show(exchange),
-        ConsoleCall::ReadAudit => audit::read(exchange).await,
+        OperatorCall::ListKeys => keys::list(exchange).await,
+        OperatorCall::CreateKey => keys::create(exchange, body, subject).await,
+        OperatorCall::RevokeKey => keys::revoke(exchange, subject).await,
+        OperatorCall::ListAgents => agents::list(exchange).await,
+        OperatorCall::EnableAgent => agents::switch(exchange, SwitchState::Enabled, subject).await,
+        OperatorCall::DisableAgent => agents::switch(exchange, SwitchState::Disabled, subject).await,
+        OperatorCall::ListTasks => tasks::list(exchange).await,
+        OperatorCall::GetTask => tasks::get(exchange).await,
+        OperatorCall::CancelTask => tasks::cancel(exchange, subject).await,
+        OperatorCall::Counts => counts::show(exchange).await,
+        OperatorCall::ListDeliveries => deliveries::list(exchange).await,
+        OperatorCall::Resend => deliveries::resend(exchange, subject).await,
+        OperatorCall::ListBackends => backends::list(exchange),
+        OperatorCall::ShowConfig => config::show(exchange),
+        OperatorCall::ReadAudit => audit::read(exchange).await,
+    }
+}
+
+/// The error for a call that the engine did not carry out. Without a server there is no log that has the reason, so the
+/// operator gets it.
+fn failure(exchange: &Exchange, error: impl Into<engine::Error>) -> Error {
+    match error.into() {
+        engine::Error::Unavailable(reason) | engine::Error::Broken(reason)
+            if !exchange.server.engine.is_serving() =>
+        {
+            Error::new(ErrorKind::Unavailable, reason)
+        }
+        error => to_caller_error(error, exchange.request_id),
     }
 }
 
@@ -238,7 +258,7 @@ mod tests {
     #[test]
     fn every_call_that_changes_something_has_a_name_in_the_audit_log() {
         for row in &TABLE {
-            if let Handler::Console(call) = row.handler {
+            if let Handler::Operators(call) = row.handler {
                 let is_change = row.methods != Methods::Get;
                 assert_eq!(call.action().is_some(), is_change, "{call:?}");
             }

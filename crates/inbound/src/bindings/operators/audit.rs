@@ -6,8 +6,8 @@ use axum::response::Response;
 use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, json::write::Writer};
 
-use super::{query_parameters, respond};
-use crate::{exchange::Exchange, respond::to_caller_error};
+use super::{failure, query_parameters, respond};
+use crate::exchange::Exchange;
 
 const LIMIT: u64 = 100;
 const MAX_LIMIT: u64 = 1_000;
@@ -25,7 +25,7 @@ pub(super) async fn read(exchange: &Exchange) -> Result<Response, Error> {
     let max = usize::try_from(limit).unwrap_or(usize::MAX);
     let entries = audit.read(after, max, Duration::from_secs(wait)).await.map_err(|error| {
         let broken = engine::Error::Broken(format!("the audit log cannot be read: {error}"));
-        to_caller_error(broken, exchange.request_id)
+        failure(exchange, broken)
     })?;
     let mut writer = Writer::new();
     writer.object(|out| out.key("entries").array(&entries, |out, entry| out.raw(entry)));

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use engine::{Call, CallResponse, ListedTask, ResponseNote, store::OperatorQuery};
+use engine::{ListedTask, ResponseNote, store::OperatorQuery};
 use http::StatusCode;
 use protocol::{
-    CancelTask, Error, GetTask, Operation, Reply, Task, TaskId, TaskState, Timestamp, Violation,
+    Error, TaskId, TaskState, Timestamp, Violation,
     dialect::{v1, v03::task::state_name},
     error::excerpt,
 };
 
-use super::{Subject, named, query_parameters, respond, task_document};
-use crate::{
-    exchange::Exchange,
-    respond::{to_caller_error, with_note},
-};
+use super::{Subject, failure, named, query_parameters, respond, task_document};
+use crate::{exchange::Exchange, respond::with_note};
 
 const PAGE_SIZE: usize = 50;
 const MAX_PAGE_SIZE: usize = 100;
@@ -33,8 +30,8 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
         before: None,
         size: page_size.map_or(Ok(PAGE_SIZE), |text| read_size(&text))?,
     };
-    let list = exchange.server.engine.operated_tasks().list(query, page_token.as_deref()).await;
-    let list = list.map_err(|error| to_caller_error(error, exchange.request_id))?;
+    let list = exchange.server.engine.operator_tasks().list(query, page_token.as_deref()).await;
+    let list = list.map_err(|error| failure(exchange, error))?;
     let response = respond(StatusCode::OK, task_document::list(&list));
     Ok(match list.unreadable {
         0 => response,
@@ -47,8 +44,9 @@ pub(super) async fn get(exchange: &Exchange) -> Result<Response, Error> {
     let [] = query_parameters(exchange, [])?;
     let id = TaskId::from(named(exchange));
     let found = find(exchange, &id).await?;
-    let reply = call(exchange, &found, Operation::GetTask(GetTask::from(id))).await?;
-    Ok(respond(StatusCode::OK, task_document::one(&found, &reply)))
+    let task = exchange.server.engine.operator_tasks().read(&found, Arc::clone(&exchange.memory)).await;
+    let task = task.map_err(|error| failure(exchange, error))?;
+    Ok(respond(StatusCode::OK, task_document::one(&found, &task)))
 }
 
 /// `POST …/{id}/cancel`: the same transition as a cancel of its owner.
@@ -58,32 +56,19 @@ pub(super) async fn cancel(exchange: &Exchange, subject: &mut Subject) -> Result
     subject.task = Some(excerpt(id.as_str()));
     let found = find(exchange, &id).await?;
     subject.agent = Some(found.owned.scope.agent().to_owned());
-    let reply = call(exchange, &found, Operation::CancelTask(CancelTask::from(id))).await?;
+    let task = exchange.server.engine.operator_tasks().cancel(&found, Arc::clone(&exchange.memory)).await;
+    let task = task.map_err(|error| failure(exchange, error))?;
     tracing::info!(task_id = %found.id, agent = found.owned.scope.agent(), "task cancelled by an operator");
     // Read again: the attempt and the state have changed.
     let found = find(exchange, &found.id).await.unwrap_or(found);
-    Ok(respond(StatusCode::OK, task_document::one(&found, &reply)))
+    Ok(respond(StatusCode::OK, task_document::one(&found, &task)))
 }
 
 async fn find(exchange: &Exchange, id: &TaskId) -> Result<ListedTask, Error> {
-    let found = exchange.server.engine.operated_tasks().find(id).await;
-    let found = found.map_err(|error| to_caller_error(error, exchange.request_id))?;
+    let found = exchange.server.engine.operator_tasks().find(id).await;
+    let found = found.map_err(|error| failure(exchange, error))?;
     let is_of_tenant = |task: &ListedTask| task.owned.scope.tenant() == exchange.tenant;
     found.filter(is_of_tenant).ok_or_else(|| Error::task_not_found(id))
-}
-
-/// Executes an operation in the name of the task's owner.
-async fn call(exchange: &Exchange, task: &ListedTask, operation: Operation) -> Result<Task, Error> {
-    let memory = Some(Arc::clone(&exchange.memory));
-    let call = Call { memory, ..Call::new(task.owned.scope.clone()) };
-    let answer = exchange.server.engine.call(call, operation).await;
-    match answer.map_err(|error| to_caller_error(error, exchange.request_id))? {
-        CallResponse::Reply(Reply::Task(task)) => Ok(task),
-        CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Noted(..) => {
-            let broken = engine::Error::Broken("the reply to an operator is not a task".into());
-            Err(to_caller_error(broken, exchange.request_id))
-        }
-    }
 }
 
 /// In the form of 0.3, such as `input-required`, or of 1.0.

@@ -1,4 +1,4 @@
-//! Tasks and their counts as JSON, for operators. The command line uses it too, where it works without a server.
+//! Tasks and their counts as JSON, for operators.
 
 use engine::{ListedTask, OperatorList, store::TaskCounts};
 use protocol::{
@@ -10,7 +10,7 @@ use protocol::{
 use super::agent_document::{number, write_states};
 
 /// A page of tasks as JSON.
-pub fn list(list: &OperatorList) -> Vec<u8> {
+pub(super) fn list(list: &OperatorList) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("tasks").array(&list.tasks, |out, task| out.object(|out| write_members(out, task)));
@@ -20,7 +20,7 @@ pub fn list(list: &OperatorList) -> Vec<u8> {
 }
 
 /// A task as JSON: as its owner sees it over 1.0, with what operators need.
-pub fn one(found: &ListedTask, task: &Task) -> Vec<u8> {
+pub(super) fn one(found: &ListedTask, task: &Task) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         write_members(out, found);
@@ -49,7 +49,7 @@ fn write_members(out: &mut Writer, task: &ListedTask) {
 
 /// The counts of one tenant as JSON; queue, runs and open streams are those of the whole server. Only a server has
 /// streams.
-pub fn counts(counts: &TaskCounts, streams: Option<u64>, tenant: &str, now: Timestamp) -> Vec<u8> {
+pub(super) fn counts(counts: &TaskCounts, streams: Option<u64>, tenant: &str, now: Timestamp) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         let agents = counts.agents.iter().filter(|counts| counts.agent.tenant == tenant);

@@ -4,7 +4,7 @@ use engine::{Catalog, DEFAULT_TENANT, RegisteredAgent};
 
 use crate::{
     common::{NOW, Server, member, send_params},
-    console::{open, refused, send},
+    operators::{open, refused, send},
 };
 
 const AGENTS: &str = "/console/api/agents";

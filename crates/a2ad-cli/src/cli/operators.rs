@@ -1,8 +1,9 @@
-//! What the commands of operators share: they ask a server that has the store open over its operators' API, with the
-//! admin token beside the store; otherwise they open the store. A message on stderr names which of the two was done.
+//! What the commands of operators share. Each sends requests to the operators' API: to the server that has the store
+//! open, with the admin token beside the store, or in memory to an engine that this process starts on the store. A
+//! message on stderr names which of the two was done.
 
 mod access;
-mod columns;
+mod list;
 mod pinned_certificate;
 mod server_api;
 mod stopped_store;
@@ -15,10 +16,8 @@ use protocol::{
     json::read::{Node, Object, Path, Read},
 };
 
-pub(super) use access::{Access, MissingStore};
-pub(super) use columns::columns;
-pub(super) use server_api::{segment, with_query};
-pub(super) use stopped_store::{StoppedStore, find_agent};
+pub(super) use access::{Access, segment};
+pub(super) use list::{List, print_table};
 
 use super::{
     failure::{Failure, code},
@@ -26,11 +25,8 @@ use super::{
 };
 use crate::config::{self, ConfigFile, OperatorView};
 
-/// How operators are named in records.
-pub(super) const OPERATOR: &str = "operator";
-
 /// The exit codes in the help of these commands.
-pub(super) const OPERATE_EXIT_CODES: &str = "\
+pub(super) const OPERATOR_EXIT_CODES: &str = "\
 Where a server runs with the store, it is asked; otherwise the store is opened. A message on stderr names which of
 the two was done.
 
@@ -46,7 +42,7 @@ With --json, an error is one document on stderr: {\"error\": {\"exitCode\", \"me
 
 /// Which store a command is about.
 #[derive(Debug, Args)]
-pub(super) struct OperateFlags {
+pub(super) struct OperatorFlags {
     /// Database file [default: that of the configuration, else ./a2ad.db; env: A2AD_STORE].
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
@@ -58,7 +54,7 @@ pub(super) struct OperateFlags {
     pub(super) json: bool,
 }
 
-impl OperateFlags {
+impl OperatorFlags {
     /// Whether the store is named, instead of the configuration that names it.
     pub(super) fn names_store(&self) -> bool {
         self.store.is_some()

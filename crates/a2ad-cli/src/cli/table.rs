@@ -1,7 +1,7 @@
 //! Lists as lines in columns.
 
 /// One line for each row; columns are as wide as their widest cell, and the last one ends its line.
-pub(in crate::cli) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut out = String::new();

@@ -4,14 +4,14 @@ use axum::response::Response;
 use http::StatusCode;
 use protocol::Error;
 
-use super::{query_parameters, respond, task_document};
-use crate::{exchange::Exchange, respond::to_caller_error};
+use super::{failure, query_parameters, respond, task_document};
+use crate::exchange::Exchange;
 
 /// `GET`
 pub(super) async fn show(exchange: &Exchange) -> Result<Response, Error> {
     let [] = query_parameters(exchange, [])?;
-    let counts = exchange.server.engine.operated_tasks().counts().await;
-    let counts = counts.map_err(|error| to_caller_error(error, exchange.request_id))?;
-    let streams = Some(exchange.server.streams.total());
+    let counts = exchange.server.engine.operator_tasks().counts().await;
+    let counts = counts.map_err(|error| failure(exchange, error))?;
+    let streams = exchange.server.engine.is_serving().then(|| exchange.server.streams.total());
     Ok(respond(StatusCode::OK, task_document::counts(&counts, streams, exchange.tenant, exchange.now())))
 }

@@ -1,15 +1,15 @@
-//! API keys as JSON. The command line uses it too, where it works without a server.
+//! API keys as JSON.
 
 use engine::ApiKey;
 use protocol::{json::write::Writer, model::Secret};
 
 /// The text for an operator who has made a key that its agent does not accept.
-pub fn not_accepted(agent: &str) -> String {
+pub(super) fn not_accepted(agent: &str) -> String {
     format!("agent {agent:?} does not accept API keys; add \"api-key\" to its auth")
 }
 
 /// A list of keys as JSON.
-pub fn list(keys: &[ApiKey]) -> Vec<u8> {
+pub(super) fn list(keys: &[ApiKey]) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("keys").array(keys, |out, key| out.object(|out| write_members(out, key)));
@@ -18,14 +18,14 @@ pub fn list(keys: &[ApiKey]) -> Vec<u8> {
 }
 
 /// A key as JSON.
-pub fn one(key: &ApiKey) -> Vec<u8> {
+pub(super) fn one(key: &ApiKey) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| write_members(out, key));
     writer.finish()
 }
 
 /// A new key as JSON, with its text.
-pub fn created(key: &ApiKey, text: &Secret, warning: Option<&str>) -> Vec<u8> {
+pub(super) fn created(key: &ApiKey, text: &Secret, warning: Option<&str>) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         write_members(out, key);

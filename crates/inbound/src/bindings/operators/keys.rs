@@ -1,12 +1,12 @@
 //! `/console/api/keys`: lists, makes and revokes API keys.
 
 use axum::{body::Body, response::Response};
-use engine::{ApiKey, ApiKeyError, AuthMethod, NewApiKey, store::StoreError};
+use engine::{ApiKey, ApiKeyError, AuthMethod, NewApiKey};
 use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
-use super::{Subject, key_document, named, query_parameters, read_object, respond};
-use crate::{exchange::Exchange, respond::to_caller_error};
+use super::{Subject, failure, key_document, named, query_parameters, read_object, respond};
+use crate::exchange::Exchange;
 
 /// `GET`, with `?agent=` those of one agent.
 pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
@@ -40,8 +40,8 @@ pub(super) async fn create(
     subject.key = Some(key.id.clone());
     tracing::info!(key = key.id, agent, owner = key.owner, "API key made");
     let registered = exchange.catalog().get(exchange.tenant, &agent);
-    let is_accepted = registered.is_some_and(|agent| agent.settings().auth.contains(AuthMethod::ApiKey));
-    let warning = (!is_accepted).then(|| key_document::not_accepted(&agent));
+    let is_refused = registered.is_some_and(|agent| !agent.settings().auth.contains(AuthMethod::ApiKey));
+    let warning = is_refused.then(|| key_document::not_accepted(&agent));
     Ok(respond(StatusCode::CREATED, key_document::created(&key, &text, warning.as_deref())))
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn revoke(exchange: &Exchange, subject: &mut Subject) -> Result
         let text = format!("there is no valid API key with the id {:?}", excerpt(&id));
         Error::new(ErrorKind::NotFound, text)
     };
-    if !revoked.map_err(|error| unreadable(exchange, error))? {
+    if !revoked.map_err(|error| failure(exchange, error))? {
         return Err(unknown());
     }
     let key = read_all(exchange).await?.into_iter().find(|key| key.id == id).ok_or_else(unknown)?;
@@ -66,7 +66,7 @@ pub(super) async fn revoke(exchange: &Exchange, subject: &mut Subject) -> Result
 /// All keys of the tenant, newest first.
 async fn read_all(exchange: &Exchange) -> Result<Vec<ApiKey>, Error> {
     let keys = exchange.server.engine.api_keys().list().await;
-    let mut keys = keys.map_err(|error| unreadable(exchange, error))?;
+    let mut keys = keys.map_err(|error| failure(exchange, error))?;
     keys.retain(|key| key.tenant == exchange.tenant);
     Ok(keys)
 }
@@ -78,11 +78,7 @@ fn refused(exchange: &Exchange, error: ApiKeyError) -> Error {
         ApiKeyError::UnknownAgent(_) => Error::new(ErrorKind::AgentDisabled, text),
         ApiKeyError::Owner => Violation::new("owner", text).into(),
         ApiKeyError::Agent => Violation::new("agent", text).into(),
-        ApiKeyError::Prefix => to_caller_error(engine::Error::Broken(text), exchange.request_id),
-        ApiKeyError::Store(error) => unreadable(exchange, error),
+        ApiKeyError::Prefix => failure(exchange, engine::Error::Broken(text)),
+        ApiKeyError::Store(error) => failure(exchange, error),
     }
-}
-
-fn unreadable(exchange: &Exchange, error: StoreError) -> Error {
-    to_caller_error(error.into(), exchange.request_id)
 }

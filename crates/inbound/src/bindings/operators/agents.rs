@@ -3,24 +3,31 @@
 use axum::response::Response;
 use engine::{AgentSwitch, SwitchError, SwitchState};
 use http::StatusCode;
-use protocol::{Error, ErrorKind};
+use protocol::{Error, ErrorKind, Violation};
 
 use super::{
-    OPERATOR, Subject, agent_document, agent_document::OperatedAgent, named, query_parameters, respond,
+    OPERATOR, Subject,
+    agent_document::{self, OperatorAgent},
+    failure, named, query_parameters, respond,
 };
-use crate::{exchange::Exchange, respond::to_caller_error};
+use crate::exchange::Exchange;
 
-/// `GET`: the agents of the catalog, by id.
+/// `GET`: the agents by id: those of the catalog, or without a configuration those that the store knows.
 pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let [] = query_parameters(exchange, [])?;
-    let counts = exchange.server.engine.operated_tasks().counts().await;
-    let counts = counts.map_err(|error| to_caller_error(error, exchange.request_id))?;
-    let (catalog, tenant) = (exchange.catalog(), exchange.tenant);
+    let counts = exchange.server.engine.operator_tasks().counts().await;
+    let counts = counts.map_err(|error| failure(exchange, error))?;
+    let (engine, catalog, tenant) = (&exchange.server.engine, exchange.catalog(), exchange.tenant);
+    if !engine.knows_agents() {
+        let agents = agent_document::stored(&engine.agent_switches(), &counts.agents, tenant);
+        return Ok(respond(StatusCode::OK, agents));
+    }
     let default = catalog.default_agent(tenant);
     let agents = catalog.agents(tenant).map(|agent| {
         let id = agent.info().id.as_str();
         let tasks = agent_document::tasks_of(&counts.agents, tenant, id);
-        OperatedAgent::registered(agent, default == Some(id), tasks)
+        let skills = engine.is_serving().then(|| agent.info().skills.len());
+        OperatorAgent { skills, ..OperatorAgent::registered(agent, default == Some(id), tasks) }
     });
     Ok(respond(StatusCode::OK, agent_document::list(agents)))
 }
@@ -43,7 +50,8 @@ pub(super) async fn switch(
     };
     let switched = exchange.server.engine.switch_agent(switch).await.map_err(|error| match error {
         SwitchError::UnknownAgent(_) => Error::new(ErrorKind::AgentDisabled, error.to_string()),
-        SwitchError::Store(error) => to_caller_error(error.into(), exchange.request_id),
+        SwitchError::InvalidAgent => Violation::new("agent", error.to_string()).into(),
+        SwitchError::Store(error) => failure(exchange, error),
     })?;
     tracing::info!(agent = switched.agent, state = ?switched.state, "agent switched by an operator");
     Ok(respond(StatusCode::OK, agent_document::switched(&switched)))

@@ -1,4 +1,4 @@
-//! Deliveries of push notifications as JSON, for operators. The command line uses it too, where it works without a server.
+//! Deliveries of push notifications as JSON, for operators.
 
 use engine::{
     Result as EngineResult,
@@ -9,7 +9,7 @@ use protocol::{Error, Violation, json::write::Writer};
 
 /// Which deliveries are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryFilter {
+pub(super) enum DeliveryFilter {
     /// Those that are attempted again.
     Pending,
     /// Those that were given up.
@@ -17,11 +17,7 @@ pub enum DeliveryFilter {
 }
 
 /// Reads the name of a filter.
-///
-/// # Errors
-///
-/// The names that there are.
-pub fn parse_filter(text: &str) -> Result<DeliveryFilter, Error> {
+pub(super) fn parse_filter(text: &str) -> Result<DeliveryFilter, Error> {
     match text {
         "pending" => Ok(DeliveryFilter::Pending),
         "dead" => Ok(DeliveryFilter::Dead),
@@ -30,11 +26,7 @@ pub fn parse_filter(text: &str) -> Result<DeliveryFilter, Error> {
 }
 
 /// A page of at most `size` deliveries after one of an earlier page, and where the next page begins.
-///
-/// # Errors
-///
-/// The store cannot be read.
-pub async fn page(
+pub(super) async fn page(
     deliveries: &Deliveries,
     filter: Option<DeliveryFilter>,
     from: Option<DeliveryId>,
@@ -57,7 +49,7 @@ pub async fn page(
 }
 
 /// A page as JSON.
-pub fn list(found: &[ListedDelivery], next: Option<DeliveryId>) -> Vec<u8> {
+pub(super) fn list(found: &[ListedDelivery], next: Option<DeliveryId>) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("deliveries").array(found, |out, delivery| out.object(|out| write_members(out, delivery)));
@@ -86,7 +78,7 @@ fn write_members(out: &mut Writer, delivery: &ListedDelivery) {
 }
 
 /// The result of sending a notification again, as JSON.
-pub fn resent(id: &str, resent: &Resent) -> Vec<u8> {
+pub(super) fn resent(id: &str, resent: &Resent) -> Vec<u8> {
     let (result, error) = match resent {
         Resent::Delivered => ("delivered", None),
         Resent::Scheduled => ("scheduled", None),
