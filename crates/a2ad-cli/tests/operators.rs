@@ -196,6 +196,75 @@ async fn tasks_are_listed_shown_and_cancelled_on_a_server_and_in_its_store() {
     stop(server).await;
 }
 
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn commands_that_read_create_nothing() {
+    let folder = configured();
+    let reads: [&[&str]; 8] = [
+        &["keys", "ls"],
+        &["agents", "ls"],
+        &["deliveries", "ls"],
+        &["ops", "tasks"],
+        &["ops", "task", "t"],
+        &["ops", "counts"],
+        &["ops", "backends"],
+        &["ops", "cancel", "t"],
+    ];
+    for read in reads {
+        run(folder.path(), read).await.fails(1, "there is no store a2ad.db");
+    }
+    assert_eq!(names(folder.path()), ["a2ad.toml"]);
+    // A change makes the store and its audit log: no key folder, and no lock that stays.
+    run(folder.path(), &["agents", "disable", "other"]).await.succeeds(IN);
+    let files = names(folder.path());
+    assert_eq!(files, ["a2ad.db", "a2ad.db.audit.jsonl", "a2ad.toml"]);
+    for read in &reads[..4] {
+        run(folder.path(), read).await.succeeds(IN);
+    }
+    assert_eq!(names(folder.path()), files);
+    let log = run(folder.path(), &["audit", "--json"]).await.document();
+    let members: Vec<&String> = log.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["action", "agent", "outcome", "seq", "time", "who"], "{log}");
+}
+
+#[tokio::test]
+async fn tasks_of_agents_that_are_not_configured_belong_to_operators_too() {
+    let folder = configured();
+    let server = serve(folder.path()).await;
+    let (one, two) = (hold(&server).await, hold(&server).await);
+    stop(server).await;
+    // Only the store is named: any agent may have been meant, and the list has those that the store knows.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a2ad.db");
+    let of_store = async |arguments: &[&str]| {
+        run(elsewhere.path(), &[arguments, &["--store", store.to_str().unwrap()]].concat()).await
+    };
+    of_store(&["ops", "cancel", &one]).await.succeeds(IN);
+    assert_eq!(of_store(&["ops", "task", &one]).await.document()["state"], "canceled");
+    of_store(&["ops", "counts"]).await.succeeds("1 queued, 0 running in the store");
+    of_store(&["agents", "disable", "ghost"]).await.succeeds(IN);
+    of_store(&["agents", "disable", "g h"]).await.fails(2, "expected the id of an agent");
+    let ls = of_store(&["agents", "ls"]).await;
+    assert_eq!(states(ls.succeeds(IN)), [("echo", "enabled"), ("ghost", "disabled")]);
+    assert!(!of_store(&["keys", "new", "ghost"]).await.err.contains("does not accept"));
+    assert_eq!(names(elsewhere.path()), [""; 0]);
+
+    let config = CONFIG.replace("agents.echo", "agents.new").replace("\"echo\"\n[skills", "\"new\"\n[skills");
+    fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let server = serve(folder.path()).await;
+    let task = run(folder.path(), &["ops", "task", &two]).await;
+    task.succeeds(ON);
+    assert_eq!(task.document()["agent"], "echo");
+    stop(server).await;
+}
+
 /// The actions in the audit log, and the log itself.
 async fn actions(folder: &Path) -> Vec<String> {
     let log = run(folder, &["audit", "--json"]).await;

@@ -236,7 +236,7 @@ fn skill(id: &str) -> AgentSkill {
     }
 }
 
-fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> RegisteredAgent {
+pub(crate) fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> RegisteredAgent {
     let info = AgentInfo {
         id: id.into(),
         name: id.into(),
