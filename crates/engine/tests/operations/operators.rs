@@ -20,7 +20,16 @@ async fn engine_of_operators_leaves_work_that_is_due() {
 
     let (feed, clock, runs) = (Feed::default(), Clock::system(), Arc::new(AtomicUsize::new(0)));
     let options = SqliteOptions::at(folder.path().join("a2ad.db"));
-    let store = Arc::new(Sqlite::open(&options, feed.clone(), &clock).unwrap());
+    // The tasks of the first engine end in the background.
+    let opened = async {
+        loop {
+            match Sqlite::open(&options, feed.clone(), &clock) {
+                Ok(store) => break Arc::new(store),
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let store = with_timeout(opened).await;
     let counted = Arc::clone(&runs);
     let agent = agent_fn(move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
