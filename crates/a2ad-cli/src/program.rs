@@ -8,8 +8,8 @@ use selftest::tool_server;
 
 use crate::{builtins, cli};
 
-/// Runs the command that the arguments of the process name, and returns its exit code. `agents` are built-in agents beside
-/// those that come with a2ad; a program calls this once.
+/// Runs the command that the arguments of the process name, and returns its exit code. `agents` are added to the
+/// built-in agents that come with a2ad; a program calls this once.
 pub fn run(agents: impl IntoIterator<Item = RegisteredAgent>) -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
