@@ -88,6 +88,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         key: None,
         webhook: None,
         caps: PrincipalCaps::default(),
+        asking_turns: 0,
     }
 }
 

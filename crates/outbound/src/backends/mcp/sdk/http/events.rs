@@ -175,10 +175,10 @@ where
 
 fn passed_on(event: Frame) -> Sse {
     let (min, max) = RETRY_MILLIS;
+    let Frame { event, id, data, retry } = event;
     let mut sse = Sse::default();
-    sse.data = event.data.map(text);
-    sse.retry = event.retry.map(|millis| millis.clamp(min, max));
-    (sse.event, sse.id) = (event.event, event.id);
+    (sse.event, sse.id, sse.data) = (event, id, data.map(text));
+    sse.retry = retry.map(|millis| millis.clamp(min, max));
     sse
 }
 
