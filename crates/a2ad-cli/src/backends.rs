@@ -282,34 +282,32 @@ impl Running {
 
     /// A tool as a skill; `None` if it cannot be offered.
     fn skill(&self, tool: &Tool) -> Option<Skill> {
-        let output_schema = match &tool.output_schema {
-            Some(text) => schema(tool, text)?,
-            None => None,
-        };
+        let output_schema = tool.output_schema.as_ref().map(|text| schema(tool, text));
         Some(Skill {
             id: tool.name.clone(),
             description: tool.description.clone(),
             tags: Vec::new(),
             examples: Vec::new(),
-            input_schema: schema(tool, &tool.input_schema)?,
-            output_schema,
+            input_schema: schema(tool, &tool.input_schema).ok()?,
+            output_schema: output_schema.transpose().ok()?.flatten(),
             on_crash: tool.on_crash(),
             backend: self.server.backend(&tool.name),
         })
     }
 }
 
-/// A tool's schema; one that is not valid is not used. `None` if the tool cannot be offered: calls could not be checked.
-fn schema(tool: &Tool, text: &Json) -> Option<Option<Schema>> {
+/// A tool's schema; one that is not valid is not used. The error is that the tool cannot be offered, because its calls could
+/// not be checked.
+fn schema(tool: &Tool, text: &Json) -> Result<Option<Schema>, InvalidSchema> {
     match Schema::new(text.clone()) {
-        Ok(schema) => Some(Some(schema)),
+        Ok(schema) => Ok(Some(schema)),
         Err(error @ InvalidSchema::TooComplex) => {
             tracing::warn!(tool = %tool.name, %error, "the tool is not offered");
-            None
+            Err(error)
         }
         Err(error @ InvalidSchema::Invalid(_)) => {
             tracing::warn!(tool = %tool.name, %error, "a schema of the tool is not used");
-            Some(None)
+            Ok(None)
         }
     }
 }
@@ -331,6 +329,6 @@ impl Unusable {
 impl Backend for Unusable {
     fn call<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         let reply = if self.retryable { Reply::retry(self.reason) } else { Reply::fail(self.reason) };
-        Box::pin(async { Ok(reply) })
+        Box::pin(async move { Ok(reply) })
     }
 }

@@ -162,36 +162,36 @@ impl Schema {
     }
 
     fn check_tree(&self, root: &'static str, tree: Tree) -> Check {
-        if self.steps(&tree) <= INLINE_STEPS {
+        let steps = self.steps(&tree);
+        if steps <= INLINE_STEPS {
             // It cannot need more by much; that it ends does not depend on the estimate.
-            Check::Done(self.result(root, &tree, &mut Budget::steps(10 * INLINE_STEPS)))
+            Check::Done(self.result(root, &tree, steps, &mut Budget::steps(10 * INLINE_STEPS)))
         } else {
-            Check::Large(LargeCheck::new(self.clone(), root, tree))
+            Check::Large(LargeCheck::new(self.clone(), root, tree, steps))
         }
     }
 
-    /// The result of a check within a budget.
-    fn result(&self, root: &str, tree: &Tree, budget: &mut Budget) -> Result<(), String> {
-        match self.is_left_to_library(tree) {
-            Some(_) if self.validator().is_valid(tree) => Ok(()),
-            Some(_) => {
-                let error = Walk::new(self.graph(), budget).error(root, tree).ok().flatten();
-                Err(error.unwrap_or_else(|| format!("{root}: the value does not match the schema")))
-            }
-            None => match Walk::new(self.graph(), budget).error(root, tree) {
-                Ok(None) => Ok(()),
-                Ok(Some(error)) => Err(error),
-                Err(TooComplex) => Err(format!(
-                    "{root}: too complex to check against the schema; send a smaller or less nested value"
-                )),
-            },
+    /// The result of a check of so many steps within a budget.
+    fn result(&self, root: &str, tree: &Tree, steps: u64, budget: &mut Budget) -> Result<(), String> {
+        let by_library = self.is_left_to_library(steps);
+        if by_library && self.validator().is_valid(tree) {
+            return Ok(());
+        }
+        match Walk::new(self.graph(), budget).error(root, tree) {
+            Ok(Some(error)) => Err(error),
+            _ if by_library => Err(format!("{root}: the value does not match the schema")),
+            Ok(None) => Ok(()),
+            Err(TooComplex) => Err(format!(
+                "{root}: too complex to check against the schema; send a smaller or less nested value"
+            )),
         }
     }
 
     /// Whether a value is allowed; `None` if `steps` are not enough to tell. What they were needed for is taken from them.
     pub(crate) fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool> {
         let Ok(tree) = parse(value) else { return Some(false) };
-        if let Some(needed) = self.is_left_to_library(&tree)
+        let needed = self.steps(&tree);
+        if self.is_left_to_library(needed)
             && let Some(rest) = steps.checked_sub(needed)
         {
             *steps = rest;
@@ -203,10 +203,8 @@ impl Schema {
         allowed.ok()
     }
 
-    /// The steps of the library's check, if it may do it.
-    fn is_left_to_library(&self, tree: &Tree) -> Option<u64> {
-        let steps = self.steps(tree);
-        (matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS).then_some(steps)
+    fn is_left_to_library(&self, steps: u64) -> bool {
+        matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS
     }
 
     /// What a check costs at most.

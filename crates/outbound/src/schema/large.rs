@@ -21,6 +21,7 @@ pub(crate) struct LargeCheck {
     schema: Schema,
     root: &'static str,
     tree: Tree,
+    steps: u64,
 }
 
 /// A check that may run now.
@@ -30,8 +31,8 @@ pub(crate) struct ReadyCheck {
 }
 
 impl LargeCheck {
-    pub(super) fn new(schema: Schema, root: &'static str, tree: Tree) -> Self {
-        Self { schema, root, tree }
+    pub(super) fn new(schema: Schema, root: &'static str, tree: Tree, steps: u64) -> Self {
+        Self { schema, root, tree, steps }
     }
 
     /// Waits for a place.
@@ -44,10 +45,10 @@ impl LargeCheck {
 impl ReadyCheck {
     /// The result, within the deadline. The place is taken until the check ends, also when its caller does not wait.
     pub(crate) async fn run(self) -> Result<(), String> {
-        let Self { check: LargeCheck { schema, root, tree }, place } = self;
+        let Self { check: LargeCheck { schema, root, tree, steps }, place } = self;
         let checked = spawn_blocking(move || {
             let _place = place;
-            schema.result(root, &tree, &mut Budget::time(DEADLINE))
+            schema.result(root, &tree, steps, &mut Budget::time(DEADLINE))
         });
         checked.await.unwrap_or_else(|_| Err(format!("{root}: the check was interrupted; try again")))
     }

@@ -252,7 +252,7 @@ impl<'g, 'b> Walk<'g, 'b> {
     ) -> Judged<Option<Failure<'v>>> {
         for (segment, part, node) in parts {
             if let Some(fit) = self.fit(node, part)? {
-                return Ok(Some(Failure::below(segment.to_string(), node, part, fit)));
+                return Ok(Some(Failure::below(&segment.to_string(), node, part, fit)));
             }
         }
         Ok(None)

@@ -56,7 +56,7 @@ impl<'a> Failure<'a> {
         Self { kind: Kind::InPlace { node }, fit }
     }
 
-    pub(super) fn below(segment: String, node: NodeId, value: &'a Tree, Fit(fit): Fit) -> Self {
+    pub(super) fn below(segment: &str, node: NodeId, value: &'a Tree, Fit(fit): Fit) -> Self {
         let segment = segment.replace('~', "~0").replace('/', "~1");
         Self { kind: Kind::Below { segment, node, value }, fit: Fit(if fit == 0 { 1 } else { fit + 2 }) }
     }
