@@ -45,8 +45,9 @@ fn second_signal_ends_a_process_whose_runtime_hangs() {
         .unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map_while(|line| line.ok());
     assert!(lines.any(|line| line.contains("hangs")));
+    let id = server.id().to_string();
     let signal = |wait| {
-        assert!(Command::new("kill").arg(server.id().to_string()).status().unwrap().success());
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
         thread::park_timeout(Duration::from_millis(wait));
     };
     signal(1_000);

@@ -179,6 +179,50 @@ fn step_that_must_not_run_twice_fails_the_task_when_a_crash_interrupts_it() {
     });
 }
 
+#[test]
+fn guarded_work_fails_the_task_when_it_crashes_the_process() {
+    for policy in [OnCrash::Retry, OnCrash::Resume, OnCrash::Fail] {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = || Setup::plain().on_crash(policy);
+        let id = process(folder.path(), setup(), async |server| {
+            let (id, turn) = server.start_task("check").await;
+            assert_eq!(turn.guard("schema check", async { 1 }).await.unwrap(), 1);
+            let begun = tokio::sync::Notify::new();
+            let check = turn.guard("schema check", async {
+                begun.notify_one();
+                std::future::pending::<()>().await;
+            });
+            tokio::select! {
+                _ = check => panic!("the check has ended"),
+                () = with_timeout(begun.notified()) => {}
+            }
+            id
+        });
+        process(folder.path(), setup(), async |server| {
+            let failed = finished(server, &id).await;
+            let text = "poisoned: the server crashed during this task's schema check";
+            assert_eq!(status_text(&failed).as_deref(), Some(text), "{policy:?}");
+            assert!(server.agent.is_idle() && server.journal(&id).await.is_empty());
+        });
+    }
+}
+
+#[test]
+fn guarded_work_that_has_ended_leaves_the_policy_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = process(folder.path(), Setup::plain(), async |server| {
+        let (id, turn) = server.start_task("check").await;
+        turn.guard("schema check", async {}).await.unwrap();
+        id
+    });
+    process(folder.path(), Setup::plain(), async |server| {
+        let turn = server.agent.turn().await;
+        assert_eq!(turn.attempt, 2);
+        turn.end(done());
+        assert_eq!(finished(server, &id).await.status.state, TaskState::Completed);
+    });
+}
+
 #[tokio::test]
 async fn only_steps_that_must_not_run_twice_record_their_start() {
     for (policy, reports) in [(OnCrash::Retry, 1), (OnCrash::Resume, 1), (OnCrash::Fail, 2)] {
