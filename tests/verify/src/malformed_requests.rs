@@ -6,7 +6,8 @@
 //! The requests are generated: `methods.rs` describes the members of requests and the methods of JSON-RPC,
 //! `errors.rs` the errors in the formats of all bindings, `values.rs` has invalid values for each kind of member,
 //! `params.rs` combines them, `envelope.rs` adds what is invalid outside the parameters, `routing.rs` what never
-//! reaches a method, `checker.rs` checks the responses and `log.rs` the server's log. `rest.rs` adds the paths and
+//! reaches a method, `checker.rs` checks the responses and `log.rs` the server's log. `schemas.rs` has
+//! arguments for recursive schemas. `rest.rs` adds the paths and
 //! queries of HTTP+JSON, `grpc.rs` protobuf messages. Requests that look invalid but are valid by a rule of the
 //! protocol are sent too and must be served. Deliberately not here: requests that are merely large (request_bombs),
 //! and bytes that are not HTTP, which are answered before a binding is chosen.
@@ -23,6 +24,7 @@ mod params;
 mod rest;
 mod routing;
 mod schema;
+mod schemas;
 mod values;
 
 use std::borrow::Cow;
@@ -80,7 +82,14 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
     let time_limits = extras.time_limits();
     let trial = Trial::parse("malformed_requests", "--least", LEAST, &extras.rest())?;
-    trial.run(async |setup| Session::open(&trial, time_limits, setup).await?.examine().await)
+    trial.run(async |setup| {
+        let mut result = Session::open(&trial, time_limits, setup).await?.examine().await?;
+        let limit = time_limits.limit(RESPONSE_GOAL);
+        let (figures, findings) = schemas::examine(setup, limit, trial.seed).await?;
+        result.figures["schemas"] = figures;
+        result.findings.extend(findings);
+        Ok(result)
+    })
 }
 
 /// The server, a task that must stay unchanged, and the results.
