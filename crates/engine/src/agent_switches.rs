@@ -30,7 +30,7 @@ pub struct AgentSwitch {
 pub enum SwitchState {
     /// They are.
     Enabled,
-    /// The agent does not exist for callers; work that was accepted before goes on.
+    /// The agent does not exist for callers, and what they have open with it ends; work that was accepted before goes on.
     Disabled,
 }
 

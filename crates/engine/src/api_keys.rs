@@ -5,7 +5,7 @@
 //! every call with a key looks for one; the store is the truth, and a key counts when the store has it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt::{self, Debug, Formatter},
     sync::Arc,
 };
@@ -17,7 +17,11 @@ use aws_lc_rs::{
 };
 use protocol::{Timestamp, model::Secret};
 
-use crate::store::{Store, StoreError};
+use crate::{
+    access_changes::AccessChanges,
+    scope::Scope,
+    store::{Store, StoreError},
+};
 
 /// Characters of ids and secrets: 32 that cannot be confused with each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -27,6 +31,8 @@ const ID_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 52;
 /// The last characters of a key, which lists show.
 const SHOWN_LENGTH: usize = 4;
+/// What the principals of callers with a key begin with.
+const PRINCIPAL: &str = "key:";
 /// The most characters of an owner.
 const MAX_OWNER: usize = 128;
 /// The most characters of a prefix.
@@ -124,7 +130,7 @@ impl ApiKey {
 
     /// The principal of its callers.
     pub fn principal(&self) -> String {
-        format!("key:{}", self.owner)
+        format!("{PRINCIPAL}{}", self.owner)
     }
 
     /// What it permits.
@@ -160,13 +166,58 @@ pub fn random_text(length: usize) -> String {
 /// The API keys of a store.
 pub struct ApiKeys {
     store: Arc<dyn Store>,
-    /// By id; `None` until they are loaded. Revoked keys are not in it.
-    valid: ArcSwapOption<KeysById>,
+    /// `None` until they are loaded.
+    known: ArcSwapOption<KnownKeys>,
+    changes: AccessChanges,
     /// Held while keys are changed or loaded, so that memory follows the store in its order.
     changing: tokio::sync::Mutex<()>,
 }
 
-type KeysById = HashMap<String, Arc<ApiKey>>;
+#[derive(Clone, Default)]
+struct KnownKeys {
+    /// By id.
+    valid: HashMap<String, Arc<ApiKey>>,
+    /// Who had a key of an agent and has no valid one.
+    revoked_owners: HashSet<KeyOwner>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct KeyOwner {
+    tenant: String,
+    agent: String,
+    owner: String,
+}
+
+impl KeyOwner {
+    fn of(key: &ApiKey) -> Self {
+        Self { tenant: key.tenant.clone(), agent: key.agent.clone(), owner: key.owner.clone() }
+    }
+}
+
+impl KnownKeys {
+    fn of(stored: Vec<ApiKey>) -> Self {
+        let (valid, revoked): (Vec<_>, Vec<_>) = stored.into_iter().partition(|key| key.revoked_at.is_none());
+        let mut revoked_owners: HashSet<_> = revoked.iter().map(KeyOwner::of).collect();
+        for key in &valid {
+            revoked_owners.remove(&KeyOwner::of(key));
+        }
+        let valid = valid.into_iter().map(|key| (key.id.clone(), Arc::new(key))).collect();
+        Self { valid, revoked_owners }
+    }
+
+    fn add(&mut self, key: ApiKey) {
+        self.revoked_owners.remove(&KeyOwner::of(&key));
+        self.valid.insert(key.id.clone(), Arc::new(key));
+    }
+
+    fn revoke(&mut self, id: &str) {
+        let Some(key) = self.valid.remove(id) else { return };
+        let owner = KeyOwner::of(&key);
+        if !self.valid.values().any(|other| KeyOwner::of(other) == owner) {
+            self.revoked_owners.insert(owner);
+        }
+    }
+}
 
 /// The keys have to be loaded first, with [`ApiKeys::load`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +251,18 @@ pub enum ApiKeyError {
 impl ApiKeys {
     /// The keys of a store. They are read when they are first needed.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, valid: ArcSwapOption::empty(), changing: tokio::sync::Mutex::new(()) }
+        Self {
+            store,
+            known: ArcSwapOption::empty(),
+            changes: AccessChanges::default(),
+            changing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Announces new and revoked keys there.
+    #[must_use]
+    pub(crate) fn announcing(self, changes: AccessChanges) -> Self {
+        Self { changes, ..self }
     }
 
     /// The valid key with this text.
@@ -210,12 +272,31 @@ impl ApiKeys {
     /// [`KeysNotLoaded`] before the first [`load`](Self::load).
     pub fn find(&self, text: &str) -> Result<Option<Arc<ApiKey>>, KeysNotLoaded> {
         let id = id_of(text).unwrap_or_default();
-        let valid = self.valid.load();
-        let found = valid.as_ref().ok_or(KeysNotLoaded)?.get(id);
+        let known = self.known.load();
+        let found = known.as_ref().ok_or(KeysNotLoaded)?.valid.get(id);
         // Compared for unknown ids too, so that both take about the same time.
         let expected = found.map_or(&[0; 32], |key| &key.digest);
         let is_equal = constant_time::verify_slices_are_equal(&sha256(text), expected).is_ok();
         Ok(found.filter(|_| is_equal).cloned())
+    }
+
+    /// Whether a key that was found is still valid.
+    pub fn is_valid(&self, key: &ApiKey) -> bool {
+        self.known.load().as_ref().is_some_and(|known| known.valid.contains_key(&key.id))
+    }
+
+    /// Whether the owner of a task had an API key of its agent and has no valid one.
+    pub(crate) async fn is_revoked_owner(&self, scope: &Scope) -> Result<bool, StoreError> {
+        let Some(owner) = scope.parts().principal.strip_prefix(PRINCIPAL) else { return Ok(false) };
+        if self.known.load().is_none() {
+            self.load().await?;
+        }
+        let owner = KeyOwner {
+            tenant: scope.tenant().to_owned(),
+            agent: scope.agent().to_owned(),
+            owner: owner.to_owned(),
+        };
+        Ok(self.known.load().as_ref().is_some_and(|known| known.revoked_owners.contains(&owner)))
     }
 
     /// Reads the keys from the store, unless that was done before.
@@ -225,13 +306,10 @@ impl ApiKeys {
     }
 
     async fn load_once(&self) -> Result<(), StoreError> {
-        if self.valid.load().is_some() {
-            return Ok(());
+        if self.known.load().is_none() {
+            let stored = self.store.api_keys().await?;
+            self.known.store(Some(Arc::new(KnownKeys::of(stored))));
         }
-        let stored = self.store.api_keys().await?;
-        let valid = stored.into_iter().filter(|key| key.revoked_at.is_none());
-        let valid: KeysById = valid.map(|key| (key.id.clone(), Arc::new(key))).collect();
-        self.valid.store(Some(Arc::new(valid)));
         Ok(())
     }
 
@@ -255,25 +333,27 @@ impl ApiKeys {
         if !self.store.insert_api_key(key.clone(), max).await? {
             return Err(ApiKeyError::TooMany(max));
         }
-        self.change(|valid| drop(valid.insert(key.id.clone(), Arc::new(key.clone()))));
+        self.change(|known| known.add(key.clone()));
         Ok((key, text))
     }
 
-    /// Revokes a key: no call that arrives after this returns can use it. `false` if there is no valid key with this id.
+    /// Revokes a key: no call that arrives after this returns can use it, and what is open with it ends. `false` if there is
+    /// no valid key with this id.
     pub async fn revoke(&self, id: &str, now: Timestamp) -> Result<bool, StoreError> {
         let _changing = self.changing.lock().await;
         self.load_once().await?;
         let revoked = self.store.revoke_api_key(id.to_owned(), now);
         // Before the store has it, because this future may be dropped while it waits; the change itself is queued.
-        self.change(|valid| drop(valid.remove(id)));
+        self.change(|known| known.revoke(id));
         revoked.await
     }
 
     /// Changes the keys in memory, while `changing` is held.
-    fn change(&self, change: impl FnOnce(&mut KeysById)) {
-        let mut valid = self.valid.load().as_deref().cloned().unwrap_or_default();
-        change(&mut valid);
-        self.valid.store(Some(Arc::new(valid)));
+    fn change(&self, change: impl FnOnce(&mut KnownKeys)) {
+        let mut known = self.known.load().as_deref().cloned().unwrap_or_default();
+        change(&mut known);
+        self.known.store(Some(Arc::new(known)));
+        self.changes.announce();
     }
 }
 

@@ -37,6 +37,7 @@ pub use settings::{AgentSettings, EndUser, ExtendedCard};
 pub use skill_schemas::SkillSchemas;
 
 use crate::{
+    access_changes::AccessChanges,
     agent::{Agent as _, DynAgent},
     agent_switches::{AgentSwitch, SwitchState, Switches, SwitchesByAgent},
     clock::Clock,
@@ -502,17 +503,23 @@ pub struct CurrentCatalog {
     catalog: Arc<ArcSwap<Catalog>>,
     swaps: Arc<AtomicU64>,
     changes: Arc<watch::Sender<()>>,
+    access: AccessChanges,
     switches: Arc<Switches>,
     clock: Clock,
 }
 
 impl CurrentCatalog {
-    pub(crate) fn new(mut catalog: Catalog, switches: Vec<AgentSwitch>, clock: Clock) -> Self {
+    pub(crate) fn new(
+        mut catalog: Catalog,
+        switches: Vec<AgentSwitch>,
+        access: AccessChanges,
+        clock: Clock,
+    ) -> Self {
         let switches = Arc::new(Switches::new(switches));
         catalog.apply_switches(&switches.lock());
         catalog.since = clock.now();
         let catalog = Arc::new(ArcSwap::from_pointee(catalog));
-        Self { catalog, swaps: Arc::default(), changes: Arc::default(), switches, clock }
+        Self { catalog, swaps: Arc::default(), changes: Arc::default(), access, switches, clock }
     }
 
     /// The catalog as it is now. Whoever holds it does not see later swaps.
@@ -520,9 +527,9 @@ impl CurrentCatalog {
         self.catalog.load_full()
     }
 
-    /// Replaces the catalog; the decisions of operators apply to the new one too. Calls and runs that have begun end with the agent they began with; everything that begins
-    /// later, queued and retried turns included, takes the new one. Returns the replaced one: with many skills it takes
-    /// milliseconds to drop.
+    /// Replaces the catalog; the decisions of operators apply to the new one too. Runs that have begun end with the agent they
+    /// began with, and so do calls whose agent still accepts their caller; everything that begins later, queued and retried
+    /// turns included, takes the new one. Returns the replaced one: with many skills it takes milliseconds to drop.
     pub fn swap(&self, mut catalog: Catalog) -> Arc<Catalog> {
         let switches = self.switches.lock();
         catalog.apply_switches(&switches);
@@ -543,6 +550,7 @@ impl CurrentCatalog {
         let replaced = self.catalog.swap(Arc::new(catalog));
         self.swaps.fetch_add(1, Ordering::Release);
         self.changes.send_replace(());
+        self.access.announce();
         replaced
     }
 

@@ -1,7 +1,7 @@
 //! The engine's public API: calls in, replies and streams out.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use protocol::{
 };
 
 use crate::{
+    access_changes::AccessChanges,
     agent_switches::{AgentSwitch, SwitchError},
     api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey, is_valid_name},
     catalog::{Catalog, CurrentCatalog, DEFAULT_TENANT, RegisteredAgent},
@@ -26,12 +27,12 @@ use crate::{
     operators::OperatorTasks,
     origin::Origin,
     principal_caps::PrincipalCaps,
-    push::{Deliverer, Deliveries, PushSetup, Records, Worker},
+    push::{Deliverer, Deliveries, Holds, IsRevokedPrincipal, PushSetup, Records, Worker},
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
     store::{Lookup, Store, StoreError, Visibility},
-    stream::TaskStream,
+    stream::{StreamEnd, TaskStream},
     task_numbers::TaskNumbers,
     trace::begin_trace,
 };
@@ -51,6 +52,9 @@ pub(crate) struct EngineInner {
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
     api_keys: Arc<ApiKeys>,
+    access_changes: AccessChanges,
+    /// Set once, by who verifies the credentials that are not API keys.
+    is_revoked_principal: Arc<OnceLock<Box<IsRevokedPrincipal>>>,
     /// Held while an agent is enabled or disabled.
     switching: Arc<tokio::sync::Mutex<()>>,
     memory: MemoryBudget,
@@ -170,6 +174,16 @@ pub enum ResponseNote {
 }
 
 impl CallResponse {
+    /// Ends the stream of a response when this resolves.
+    #[must_use]
+    pub fn ending_with(self, end: impl Future<Output = StreamEnd> + Send + 'static) -> Self {
+        match self {
+            Self::Stream(stream) => Self::Stream(stream.ending_with(end)),
+            Self::Noted(note, response) => Self::Noted(note, Box::new(response.ending_with(end))),
+            Self::Reply(reply) => Self::Reply(reply),
+        }
+    }
+
     /// Adds a note, if there is one.
     pub(crate) fn with_note(self, note: Option<ResponseNote>) -> Self {
         match note {
@@ -204,13 +218,16 @@ impl Engine {
         clock: Clock,
         limits: Limits,
     ) -> Self {
-        let catalog = CurrentCatalog::new(catalog, store.agent_switches(), clock.clone());
+        let access_changes = AccessChanges::default();
+        let catalog =
+            CurrentCatalog::new(catalog, store.agent_switches(), access_changes.clone(), clock.clone());
         let runner = Runner::new(Arc::clone(&store), catalog, clock.clone(), limits);
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
         let contended_tasks = ContendedTasks::new();
-        let api_keys = Arc::new(ApiKeys::new(Arc::clone(&store)));
+        let api_keys = ApiKeys::new(Arc::clone(&store)).announcing(access_changes.clone());
+        let api_keys = Arc::new(api_keys);
         Self(Arc::new(EngineInner {
             purpose,
             store,
@@ -222,6 +239,8 @@ impl Engine {
             ids,
             seal_key,
             api_keys,
+            access_changes,
+            is_revoked_principal: Arc::default(),
             switching: Arc::default(),
             memory,
             push: OnceLock::new(),
@@ -239,6 +258,13 @@ impl Engine {
             clock: self.0.clock.clone(),
             memory: self.0.memory.clone(),
             metrics: PushMetrics::default(),
+            holds: Holds {
+                catalog: self.catalog().clone(),
+                api_keys: Arc::clone(&self.0.api_keys),
+                changes: self.0.access_changes.clone(),
+                is_revoked: Arc::clone(&self.0.is_revoked_principal),
+                held: Mutex::default(),
+            },
         });
         if self.0.push.set(Arc::clone(&deliverer)).is_ok() {
             self.0.runner.spawn_deliveries(Worker::new(deliverer));
@@ -312,6 +338,17 @@ impl Engine {
     /// The API keys of the store.
     pub fn api_keys(&self) -> &Arc<ApiKeys> {
         &self.0.api_keys
+    }
+
+    /// Notices of changes of the catalog, the API keys, and of what else the server announces there.
+    pub fn access_changes(&self) -> &AccessChanges {
+        &self.0.access_changes
+    }
+
+    /// Sets which principals have credentials that cannot be verified any more: their webhooks are held. Only the first call
+    /// has an effect.
+    pub fn set_revoked_principals(&self, is_revoked: Box<IsRevokedPrincipal>) {
+        let _ = self.0.is_revoked_principal.set(is_revoked);
     }
 
     /// Makes an API key for an agent of the catalog, as [`ApiKeys::create`] does.

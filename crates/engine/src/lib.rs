@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access_changes;
 pub mod agent;
 mod agent_switches;
 mod api_keys;
@@ -38,6 +39,7 @@ pub mod task;
 mod task_numbers;
 mod trace;
 
+pub use access_changes::AccessChanges;
 pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
     Parts, Record, Recording, Turn, Update, agent_fn,
@@ -67,5 +69,5 @@ pub use runner::{Limits, STOP_GRACE};
 pub use scope::{Scope, ScopeParts};
 pub use seal::Sealer;
 pub use store::Store;
-pub use stream::{Frame, StreamItem, TaskStream};
+pub use stream::{Frame, StreamEnd, StreamItem, TaskStream};
 pub use trace::{begin_trace, random_span_id};

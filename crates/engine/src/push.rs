@@ -9,6 +9,7 @@ mod addresses;
 mod deliveries;
 mod delivery;
 mod events;
+mod holds;
 mod hosts;
 mod places;
 mod policy;
@@ -24,12 +25,14 @@ pub use self::{
     addresses::AddressGate,
     deliveries::{Deliveries, DeliveryId, ListedDelivery, ListedState},
     events::PushEvents,
+    holds::IsRevokedPrincipal,
     policy::PushPolicy,
     records::Resent,
     sender::{PushRequest, PushSender, SendResult},
 };
 pub(crate) use self::{
     delivery::Deliverer,
+    holds::Holds,
     records::{Records, host_key, masked, random_key},
     worker::Worker,
 };

@@ -1,7 +1,8 @@
 //! The frame stream of a streaming call.
 
-use std::{any::Any, collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, future, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use protocol::{ArtifactId, ErrorKind, Task, TaskId};
 
 use crate::{
@@ -39,6 +40,16 @@ pub enum StreamItem {
     End,
     /// The server is shutting down: the client should subscribe again.
     Draining,
+    /// The credential of the caller has expired: the client should subscribe again with a new one.
+    Expired,
+}
+
+/// Why a stream ends before its task.
+pub enum StreamEnd {
+    /// The credential of the caller has expired.
+    Expired,
+    /// The caller may not have it any more, for this reason.
+    Revoked(protocol::Error),
 }
 
 /// Which event ends a stream.
@@ -61,8 +72,8 @@ pub struct TaskStream {
     /// Events up to this number are always streamed, however many turns ended among them.
     show_through: Seq,
     finished: bool,
-    /// Dropped with the stream.
-    _held: Option<Box<dyn Any + Send>>,
+    /// Resolves when the stream has to end before its task.
+    end: Option<BoxFuture<'static, StreamEnd>>,
 }
 
 impl TaskStream {
@@ -76,7 +87,7 @@ impl TaskStream {
             until,
             show_through: 0,
             finished: false,
-            _held: None,
+            end: None,
         }
     }
 
@@ -97,14 +108,14 @@ impl TaskStream {
             until,
             show_through: 0,
             finished: false,
-            _held: None,
+            end: None,
         }
     }
 
-    /// Keeps a value until the stream is dropped.
+    /// Ends the stream when this resolves, which is dropped with the stream.
     #[must_use]
-    pub fn holding(self, value: impl Send + 'static) -> Self {
-        Self { _held: Some(Box::new(value)), ..self }
+    pub fn ending_with(self, end: impl Future<Output = StreamEnd> + Send + 'static) -> Self {
+        Self { end: Some(Box::pin(end)), ..self }
     }
 
     /// Sets the artifacts that the client has received already, for a snapshot that omits them.
@@ -153,7 +164,19 @@ impl TaskStream {
             let Some(watcher) = self.watcher.as_mut().filter(|_| !self.finished) else {
                 return Ok(StreamItem::End);
             };
-            match watcher.follow().await? {
+            let event = tokio::select! {
+                // First, because a busy task always has another event.
+                biased;
+                end = ended(&mut self.end) => {
+                    (self.end, self.finished) = (None, true);
+                    return match end {
+                        StreamEnd::Expired => Ok(StreamItem::Expired),
+                        StreamEnd::Revoked(error) => Err(Error::Refused(error)),
+                    };
+                }
+                event = watcher.follow() => event?,
+            };
+            match event {
                 FeedEvent::Entries(entries) => self.ready.extend(entries),
                 FeedEvent::Draining => return Ok(StreamItem::Draining),
                 FeedEvent::Purged => return Err(purged_error()),
@@ -180,6 +203,13 @@ impl TaskStream {
             frames.push(Frame::Entry { seq, entry });
         }
         frames
+    }
+}
+
+async fn ended(end: &mut Option<BoxFuture<'static, StreamEnd>>) -> StreamEnd {
+    match end {
+        Some(end) => end.await,
+        None => future::pending().await,
     }
 }
 

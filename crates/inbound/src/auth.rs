@@ -15,7 +15,7 @@ pub(crate) mod schemes;
 mod task_token;
 mod tokens;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use aws_lc_rs::{
     constant_time,
@@ -42,7 +42,7 @@ use self::{
     credentials::{Credential, Credentials},
     tokens::{MissingKeys, TokenVerifier, Unverified},
 };
-use crate::caller::{Caller, Identity};
+use crate::caller::{Caller, Identity, Proof};
 
 /// Verifies the credentials of requests.
 pub(crate) struct Authenticator {
@@ -77,7 +77,7 @@ pub(crate) enum Effort {
 pub(crate) struct Verified {
     pub(crate) caller: Identity,
     /// On whose behalf the caller acts.
-    pub(crate) end_user: Option<Arc<str>>,
+    pub(crate) end_user: Option<Subject>,
 }
 
 /// The result of verification, or its future.
@@ -114,6 +114,40 @@ impl Authenticator {
             api_keys,
             clock,
         }
+    }
+
+    /// Replaces the secrets of organisations.
+    pub(crate) fn set_org_secrets(&self, secrets: &BTreeMap<String, Secret>) {
+        self.tokens.set_org_secrets(secrets);
+    }
+
+    /// Checks that what has identified a caller has not been revoked.
+    pub(crate) fn check(&self, identity: &Identity) -> Result<(), Error> {
+        let Identity::Known(caller) = identity else { return Ok(()) };
+        let unauthenticated = |text: &str| Err(Error::new(ErrorKind::Unauthenticated, text));
+        match caller.proof() {
+            Proof::ApiKey(key) if !self.api_keys.is_valid(key) => unauthenticated(KEY_NOT_VALID),
+            Proof::Token(subject) if !self.tokens.is_current(subject) => unauthenticated(SECRET_REPLACED),
+            Proof::ApiKey(_)
+            | Proof::Token(_)
+            | Proof::Application
+            | Proof::StaticToken
+            | Proof::Certificate => Ok(()),
+        }
+    }
+
+    /// The same for the token of an end user.
+    pub(crate) fn check_end_user(&self, subject: &Subject) -> Result<(), Error> {
+        if self.tokens.is_current(subject) {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::Unauthenticated, SECRET_REPLACED);
+        Err(schemes::with_end_user_challenge(error))
+    }
+
+    /// Whether a principal is the subject of a token, and nothing could verify one of its tokens.
+    pub(crate) fn has_unknown_authority(&self, principal: &str) -> bool {
+        self.tokens.has_unknown_authority(principal)
     }
 
     /// Verifies the wanted credentials in the head of a request, whose connection may have a client certificate. With
@@ -179,9 +213,7 @@ impl Authenticator {
         };
         let end_user = match &credentials.end_user {
             None => None,
-            Some(token) => {
-                Some(self.token(token, END_USER_TOKEN, effort).map_err(NotVerified::of_end_user)?.name)
-            }
+            Some(token) => Some(self.token(token, END_USER_TOKEN, effort).map_err(NotVerified::of_end_user)?),
         };
         Ok(Verified { caller, end_user })
     }
@@ -202,8 +234,8 @@ impl Authenticator {
 
     fn api_key(&self, text: &str) -> Result<Identity, NotVerified> {
         match self.api_keys.find(text) {
-            Ok(Some(key)) => Ok(Identity::Known(Caller::with_api_key(&key))),
-            Ok(None) => Err(refused("the API key is not valid: it is unknown or revoked")),
+            Ok(Some(key)) => Ok(Identity::Known(Caller::with_api_key(key))),
+            Ok(None) => Err(refused(KEY_NOT_VALID)),
             Err(engine::KeysNotLoaded) => Err(NotVerified::NotLoaded(Missing::ApiKeys)),
         }
     }
@@ -228,6 +260,10 @@ impl NotVerified {
         }
     }
 }
+
+const KEY_NOT_VALID: &str = "the API key is not valid: it is unknown or revoked";
+const SECRET_REPLACED: &str =
+    "the token is not valid any more: the secret of its organisation was removed or replaced";
 
 /// The header of the end user's token, as error texts name it.
 const END_USER_TOKEN: &str = "the token in X-End-User-Token";

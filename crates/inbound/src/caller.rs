@@ -13,7 +13,7 @@ use engine::{
     AgentSettings, ApiKey, AuthMethod, DEFAULT_TENANT, EndUser, RegisteredAgent, Scope, ScopeParts,
 };
 use http::Extensions;
-use protocol::{Error, ErrorKind, error::excerpt};
+use protocol::{Error, ErrorKind, Timestamp, error::excerpt};
 
 use crate::auth::{
     Subject,
@@ -47,13 +47,13 @@ pub struct Caller {
 
 /// How a caller was identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Proof {
+pub(crate) enum Proof {
     /// By the application that mounts the router.
     Application,
-    /// By a key of this agent.
-    ApiKey { agent: Arc<str> },
-    /// By a token, with this method.
-    Token(AuthMethod),
+    ApiKey(Arc<ApiKey>),
+    /// By a JSON Web Token.
+    Token(Subject),
+    StaticToken,
     /// By a client certificate.
     Certificate,
 }
@@ -77,14 +77,15 @@ impl Caller {
     }
 
     /// The caller with an API key.
-    pub(crate) fn with_api_key(key: &ApiKey) -> Self {
-        let proof = Proof::ApiKey { agent: key.agent.as_str().into() };
-        Self { proof, ..Self::new(key.principal()) }
+    pub(crate) fn with_api_key(key: Arc<ApiKey>) -> Self {
+        let principal = key.principal();
+        Self { proof: Proof::ApiKey(key), ..Self::new(principal) }
     }
 
     /// The caller that a token identifies.
     pub(crate) fn with_token(subject: Subject) -> Self {
-        Self { proof: Proof::Token(subject.method), ..Self::new(subject.name) }
+        let principal = Arc::clone(&subject.name);
+        Self { proof: Proof::Token(subject), ..Self::new(principal) }
     }
 
     /// The caller that a verified client certificate names.
@@ -94,7 +95,11 @@ impl Caller {
 
     /// The caller with the static token.
     pub(crate) fn with_static_token() -> Self {
-        Self { proof: Proof::Token(AuthMethod::Bearer), ..Self::new("bearer") }
+        Self { proof: Proof::StaticToken, ..Self::new("bearer") }
+    }
+
+    pub(crate) fn proof(&self) -> &Proof {
+        &self.proof
     }
 }
 
@@ -130,6 +135,19 @@ impl Identity {
         matches!(self, Self::Anonymous)
     }
 
+    /// The last moment of a token that identifies the caller. Certificates belong to the connection.
+    pub(crate) fn expires(&self) -> Option<Timestamp> {
+        match self {
+            Self::Known(Caller { proof: Proof::Token(subject), .. }) => Some(subject.expires),
+            Self::Known(_) | Self::Anonymous => None,
+        }
+    }
+
+    /// Whether the client certificate of the connection identifies the caller.
+    pub(crate) fn has_certificate(&self) -> bool {
+        matches!(self, Self::Known(Caller { proof: Proof::Certificate, .. }))
+    }
+
     /// Who this is for an agent; an error if the agent does not accept it.
     pub(crate) fn with_agent(&self, settings: &AgentSettings, agent: &str) -> Result<&Self, Error> {
         let methods = settings.auth;
@@ -149,17 +167,18 @@ impl Identity {
                 _ if !methods.verify_credentials() && methods.permit_anonymous() => {
                     return Ok(&Self::Anonymous);
                 }
-                Proof::ApiKey { agent: own } if **own != *agent => {
+                Proof::ApiKey(key) if key.agent != agent => {
                     let text = format!("this API key is not for agent {agent:?}; a key is for one agent");
                     return Err(Error::new(ErrorKind::PermissionDenied, text));
                 }
-                Proof::ApiKey { .. } => AuthMethod::ApiKey,
+                Proof::ApiKey(_) => AuthMethod::ApiKey,
                 // Clients send it to every server that asks, so where it does not count it is no wrong credential.
                 Proof::Certificate if !methods.contains(AuthMethod::Mtls) => {
                     return ANONYMOUS_CALLER.with_agent(settings, agent);
                 }
                 Proof::Certificate => AuthMethod::Mtls,
-                Proof::Token(method) => *method,
+                Proof::Token(subject) => subject.method,
+                Proof::StaticToken => AuthMethod::Bearer,
             },
         };
         if methods.contains(method) {

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use crate::{host::Listener, routes::RouteSet};
+use crate::{host::Listener, routes::RouteSet, tls::ClientCertificate};
 
 /// How a client reaches the server: the scheme of its URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub(crate) struct Connection {
     pub(crate) scheme: Scheme,
     /// The address of the client; unknown in an application that mounts the router.
     pub(crate) peer: Option<IpAddr>,
-    /// The principal of the client certificate, which the handshake has verified.
-    pub(crate) certificate: Option<Arc<str>>,
+    /// That of the client, which the handshake has verified.
+    pub(crate) certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl Connection {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use engine::{AgentSettings, Catalog, Profile, RegisteredAgent};
-use protocol::Timestamp;
+use protocol::{Error, ErrorKind, Timestamp, error::excerpt};
 
 use crate::routes::PathProfile;
 
@@ -82,4 +82,10 @@ impl Endpoint {
             PathProfile::DraftAlias => &DRAFT_ALIAS,
         }
     }
+}
+
+/// The same for an unknown and a disabled agent: who may not call it does not learn that it exists.
+pub(crate) fn unknown_agent(agent: &str) -> Error {
+    let shown = excerpt(agent);
+    Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))
 }

@@ -5,33 +5,34 @@
 //! decodes the body, passes the operation to [`Exchange::run`], and encodes the result. Beside it, only
 //! [`Exchange::task_origin`] and [`Exchange::start_work`] ask the engine.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::{
     AgentSettings, Call, CallResponse, Catalog, DEFAULT_TENANT, EndUser, Origin, PrincipalCaps,
-    RegisteredAgent, Reservation, Resume, Scope, TaskPolicy,
+    RegisteredAgent, Reservation, Resume, Scope, StreamEnd, TaskPolicy,
 };
 use http::{HeaderMap, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, TaskState, Timestamp, TraceContext,
-    Violation, dialect::v1, error::excerpt,
+    Violation, dialect::v1,
 };
 use tracing::Span;
 
 use crate::{
     access_log::CallEntry,
+    access_watch::AccessWatch,
     admit::{self, extensions},
     audit,
-    auth::{self, TaskToken, Verification, Verified, Wanted, schemes},
+    auth::{self, Subject, TaskToken, Verification, Verified, Wanted, schemes},
     authority::Authority,
     bindings::grpc,
     body,
     caller::{self, Identity, Peer},
     card::CardBuilder,
     connection::Connection,
-    endpoint::Endpoint,
+    endpoint::{Endpoint, unknown_agent},
     forwarded,
     host::Listener,
     host_and_origin::{self, Verdict},
@@ -80,7 +81,9 @@ pub(crate) struct Exchange {
     /// Who has sent the request, as far as its credentials prove it.
     identity: Identity,
     /// On whose behalf the caller acts, where a token proves that.
-    end_user: Option<Arc<str>>,
+    end_user: Option<Subject>,
+    /// How many changes of what decides about callers there were when the request arrived.
+    access_changes: u64,
     catalog: Arc<Catalog>,
     /// Where the path within the binding begins.
     rest_at: usize,
@@ -105,6 +108,8 @@ pub(crate) struct DecodedRequest {
 impl Exchange {
     /// Makes the context of a request from its head.
     pub(crate) fn begin(server: Arc<ServerState>, connection: Connection, head: Parts) -> Self {
+        // Before anything is read that may change.
+        let access_changes = server.access.changes.count();
         let catalog = server.engine.catalog().load();
         let path = head.uri.path();
         let target = routes::find_in(
@@ -144,6 +149,7 @@ impl Exchange {
         Self {
             identity: Identity::of(&head.extensions),
             end_user: None,
+            access_changes,
             memory: server.engine.memory().begin(),
             server,
             head,
@@ -190,7 +196,7 @@ impl Exchange {
             let rates = self.server.rates.load();
             rates.is_refused(self.tenant, sender).err()
         });
-        let certificate = self.connection.certificate.as_ref();
+        let certificate = self.connection.certificate.as_ref().map(|certificate| certificate.principal());
         self.server.auth.verify(&self.head.headers, certificate, wanted, refused)
     }
 
@@ -223,6 +229,12 @@ impl Exchange {
             self.identity = caller;
         }
         self.end_user = end_user;
+        if self.row.access == Access::Caller
+            && let Some(certificate) = &self.connection.certificate
+        {
+            // A new connection with it would be refused too, whatever else its requests have.
+            certificate.check(self.now())?;
+        }
         match self.row.access {
             Access::Probe | Access::Public | Access::Open => Ok(()),
             Access::Signed => self.task_token().map(drop),
@@ -277,7 +289,11 @@ impl Exchange {
     fn check_credential(&self) -> Result<(), Error> {
         let settings = self.endpoint.settings();
         let identity = self.identity.with_agent(settings, self.endpoint.agent())?;
-        caller::check_end_user(identity, settings, self.end_user.as_ref())
+        caller::check_end_user(identity, settings, self.end_user_name())
+    }
+
+    fn end_user_name(&self) -> Option<&Arc<str>> {
+        self.end_user.as_ref().map(|subject| &subject.name)
     }
 
     /// Counts a call by the rate limits of its caller and tenant, and of its agent if the head of the request names it.
@@ -411,12 +427,55 @@ impl Exchange {
 
     async fn call_engine(&self, origin: Origin, operation: Operation) -> Result<CallResponse, Error> {
         let stream = self.begin_stream(&operation)?;
-        let answered = self.server.engine.call(self.call(origin)?, operation).await;
+        let answered = {
+            // In its place: moving the future of a call copies several kilobytes.
+            let mut call = pin!(self.server.engine.call(self.call(origin)?, operation));
+            tokio::select! {
+                // Most calls end without a look at the other branch.
+                biased;
+                answered = &mut call => answered,
+                error = self.revoked() => return Err(error),
+            }
+        };
         let answer = answered.map_err(|error| respond::to_caller_error(error, self.request_id))?;
         Ok(match stream {
-            Some(stream) => stream.within(answer),
+            Some(stream) => answer.ending_with(self.stream_end(stream)),
             None => answer,
         })
+    }
+
+    /// Ends a stream, and its count, when its caller may not have it any more.
+    fn stream_end(&self, counted: OpenStream) -> impl Future<Output = StreamEnd> + Send + 'static {
+        let watch = self.access_watch();
+        // A call of a tool is a call that waits, although it follows a stream.
+        let is_call = self.row.handler == Handler::Mcp;
+        async move {
+            let _counted = counted;
+            if is_call { StreamEnd::Revoked(watch.revoked().await) } else { watch.ended().await }
+        }
+    }
+
+    /// Resolves when the caller may not have the call any more, with the error for it. Cancel safe.
+    pub(crate) async fn revoked(&self) -> Error {
+        let mut changes = self.server.access.changes.subscribe();
+        if self.server.access.changes.count() == self.access_changes && !self.identity.has_certificate() {
+            // The sender lives as long as the server.
+            let _ = changes.changed().await;
+        }
+        self.access_watch().revoked().await
+    }
+
+    /// Watches whether the caller may still have what is open for it.
+    pub(crate) fn access_watch(&self) -> AccessWatch {
+        AccessWatch {
+            check: Arc::clone(&self.server.access),
+            tenant: self.tenant,
+            agent: self.endpoint.agent().to_owned(),
+            identity: self.identity.clone(),
+            end_user: self.end_user.clone(),
+            certificate: self.connection.certificate.clone().filter(|_| self.identity.has_certificate()),
+            seen: self.access_changes,
+        }
     }
 
     fn check(&mut self, request: DecodedRequest) -> Result<Operation, Error> {
@@ -525,7 +584,7 @@ impl Exchange {
     pub(crate) fn scope_with(&self, agent: &RegisteredAgent) -> Scope {
         let identity = self.identity.with_agent(agent.settings(), &agent.info().id);
         match identity {
-            Ok(identity) => identity.scope(self.tenant, agent, self.end_user.as_ref()),
+            Ok(identity) => identity.scope(self.tenant, agent, self.end_user_name()),
             Err(_) => agent.anonymous_scope().clone(),
         }
     }
@@ -536,7 +595,7 @@ impl Exchange {
         let settings = agent.settings();
         let accepted = || {
             let identity = self.identity.with_agent(settings, &agent.info().id)?;
-            caller::check_end_user(identity, settings, self.end_user.as_ref())
+            caller::check_end_user(identity, settings, self.end_user_name())
         };
         settings.enabled && accepted().is_ok()
     }
@@ -679,10 +738,4 @@ fn without_agent(error: Error) -> Error {
         }
         _ => error,
     }
-}
-
-/// The same for an unknown and a disabled agent: who may not call it does not learn that it exists.
-fn unknown_agent(agent: &str) -> Error {
-    let shown = excerpt(agent);
-    Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))
 }

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access_log;
+mod access_watch;
 mod admit;
 mod agent_list;
 mod audit;

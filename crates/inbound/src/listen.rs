@@ -56,7 +56,7 @@ use crate::{
     connection::Scheme,
     routes::RouteSet,
     service::HttpService,
-    tls::{self, ServerTls},
+    tls::{self, ClientCertificate, ServerTls},
 };
 
 /// A bound socket, and what is served there.
@@ -168,6 +168,7 @@ pub async fn serve_all(
         shutdown,
     };
     let all_tls = tls::distinct(sockets.iter().filter_map(|socket| socket.tls.as_ref()));
+    shared.service.set_listener_tls(&all_tls);
     let serving = async {
         future::join_all(sockets.into_iter().map(|socket| accept_all(socket, &shared))).await;
         shared.tasks.close();
@@ -252,15 +253,29 @@ async fn connection(
     let progress = Arc::new(Progress::default());
     let opened = tokio::select! {
         biased;
-        opened = opening::open(stream, tls.as_deref(), &progress, caps) => opened?,
+        opened = opening::open(stream, tls.as_ref(), &progress, caps) => opened?,
         () = shutdown.cancelled() => return Ok(()),
     };
     let Some(Opened { transport, version, prefix, certificate }) = opened else { return Ok(()) };
-    let service = service.of_peer(address.ip(), certificate);
+    let service = service.of_peer(address.ip(), certificate.clone());
+    let end = End { shutdown, certificate: certificate.as_deref() };
     let io = Channel::new(transport, prefix, Arc::clone(&progress));
     match version {
-        Version::Http1 => http1(io, progress, service, caps, shutdown).await,
-        Version::Http2 => http2(io.counting_frames(caps.head), service, caps, shutdown).await,
+        Version::Http1 => http1(io, progress, service, caps, end).await,
+        Version::Http2 => http2(io.counting_frames(caps.head), service, caps, end).await,
+    }
+}
+
+/// What ends a connection: it takes no more requests then.
+struct End<'a> {
+    shutdown: &'a CancellationToken,
+    certificate: Option<&'a ClientCertificate>,
+}
+
+impl End<'_> {
+    /// Resolves when the certificate of the client is not valid any more. Its requests in progress are completed.
+    async fn certificate_ended(&self) {
+        tls::ended(self.certificate, &Clock::system()).await;
     }
 }
 
@@ -269,7 +284,7 @@ async fn http1(
     progress: Arc<Progress>,
     service: HttpService,
     caps: &Caps,
-    shutdown: &CancellationToken,
+    end: End<'_>,
 ) -> Ended {
     let timer = HeadTimer { progress: Arc::clone(&progress), timeout: caps.head };
     let service = service_fn(move |req: hyper::Request<hyper::body::Incoming>| {
@@ -280,12 +295,19 @@ async fn http1(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         result = connection.as_mut() => return Ok(result?),
-        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = end.certificate_ended() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                result = connection.as_mut() => return Ok(result?),
+                () = end.shutdown.cancelled() => {}
+            }
+        }
+        () = end.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     Ok(tokio::time::timeout(caps.shutdown, connection).await??)
 }
 
-async fn http2(io: Channel, service: HttpService, caps: &Caps, shutdown: &CancellationToken) -> Ended {
+async fn http2(io: Channel, service: HttpService, caps: &Caps, end: End<'_>) -> Ended {
     let unsent = Arc::<Unsent>::default();
     let (counted, clock) = (Arc::clone(&unsent), Clock::system());
     let begun = Begun::new(caps.write_window);
@@ -318,7 +340,14 @@ async fn http2(io: Channel, service: HttpService, caps: &Caps, shutdown: &Cancel
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         result = streams.drive(connection.as_mut()) => return result,
-        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = end.certificate_ended() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                result = streams.drive(connection.as_mut()) => return result,
+                () = end.shutdown.cancelled() => {}
+            }
+        }
+        () = end.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     tokio::time::timeout(caps.shutdown, streams.drive(connection)).await?
 }

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use engine::{CallResponse, CapReached, Scope};
+use engine::{CapReached, Scope};
 use protocol::Error;
 
 /// The open streams by the hash of tenant and principal; those without a stream or a cap are not here.
@@ -57,19 +57,6 @@ impl OpenStreams {
 
     fn counts(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl OpenStream {
-    /// Counts until the stream of a response ends.
-    pub(crate) fn within(self, response: CallResponse) -> CallResponse {
-        match response {
-            CallResponse::Stream(stream) => CallResponse::Stream(stream.holding(self)),
-            CallResponse::Noted(note, response) => {
-                CallResponse::Noted(note, Box::new(self.within(*response)))
-            }
-            CallResponse::Reply(reply) => CallResponse::Reply(reply),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -15,6 +15,7 @@ use protocol::{ErrorTable, Timestamp};
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    access_watch::AccessCheck,
     audit::Audit,
     auth::{ApiKeyOptions, AuthOptions, Authenticator, OperatorVerifier, TaskTokens},
     bindings::grpc::TonicServices,
@@ -29,6 +30,7 @@ use crate::{
     rate_limit::{RateLimiters, RateLimits},
     ready::Ready,
     routes::{self, OperatorApi},
+    tls::{self, ServerTls},
     version::AcceptedVersions,
 };
 
@@ -91,6 +93,9 @@ impl Default for ServerOptions {
 pub(crate) struct ServerState {
     pub(crate) engine: Engine,
     pub(crate) auth: Arc<Authenticator>,
+    pub(crate) access: Arc<AccessCheck>,
+    /// TLS of the listeners; unset without a listener of ours.
+    pub(crate) tls: Arc<OnceLock<Vec<Arc<ServerTls>>>>,
     pub(crate) task_tokens: TaskTokens,
     /// `None`: the operators' API is not served.
     pub(crate) operators: Option<OperatorVerifier>,
@@ -139,10 +144,26 @@ impl ServerState {
         } = options;
         let api_keys = Arc::clone(engine.api_keys());
         let started_at = engine.clock().now();
+        let authenticator = Arc::new(Authenticator::new(&auth, api_keys, engine.clock().clone()));
+        let verifier = Arc::clone(&authenticator);
+        let tls = Arc::<OnceLock<Vec<Arc<ServerTls>>>>::default();
+        let listeners = Arc::clone(&tls);
+        engine.set_revoked_principals(Box::new(move |principal| {
+            verifier.has_unknown_authority(principal)
+                || listeners.get().is_some_and(|all| tls::is_revoked_name(all, principal))
+        }));
+        let access = AccessCheck {
+            auth: Arc::clone(&authenticator),
+            catalog: engine.catalog().clone(),
+            changes: engine.access_changes().clone(),
+            clock: engine.clock().clone(),
+        };
         Self {
             task_tokens: TaskTokens::new(&auth),
             operators: auth.admin_token.as_ref().map(OperatorVerifier::new),
-            auth: Arc::new(Authenticator::new(&auth, api_keys, engine.clock().clone())),
+            auth: authenticator,
+            access: Arc::new(access),
+            tls,
             api_keys: auth.api_keys,
             rates: ArcSwap::from_pointee(RateLimiters::new(rate_limits, engine.clock())),
             streams: Arc::default(),

@@ -4,6 +4,7 @@
 //! pointer, and boxed again only for HEAD, CORS or an enabled span.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     net::IpAddr,
     sync::Arc,
@@ -18,7 +19,7 @@ use futures_util::{
 };
 use http::{HeaderValue, Method, header};
 use hyper::body::Body as _;
-use protocol::Error;
+use protocol::{Error, model::Secret};
 use tracing::Instrument as _;
 
 #[cfg(feature = "mcp")]
@@ -42,6 +43,7 @@ use crate::{
     refusal::{self, Refusal},
     routes::{Handler, RouteSet},
     server_state::{ServerOptions, ServerState},
+    tls::{ClientCertificate, ServerTls},
 };
 
 /// The HTTP service of a server. Cheap to clone.
@@ -103,6 +105,23 @@ impl HttpService {
         }
     }
 
+    /// Replaces the secrets that verify the tokens of organisations, each with its domain. What is open with a token of one
+    /// that is gone ends; an application is not changed.
+    pub fn set_org_secrets(&self, secrets: &BTreeMap<String, Secret>) {
+        if let Served::Agents(server) = &self.served {
+            server.auth.set_org_secrets(secrets);
+            server.access.changes.announce();
+        }
+    }
+
+    /// Takes over which names of client certificates its listeners verify.
+    pub(crate) fn set_listener_tls(&self, all: &[Arc<ServerTls>]) {
+        if let Served::Agents(server) = &self.served {
+            all.iter().for_each(|tls| tls.announce_names_to(&server.access.changes));
+            let _ = server.tls.set(all.to_vec());
+        }
+    }
+
     /// Where the connections of a listener are counted.
     pub(crate) fn server_metrics(&self) -> Arc<ServerMetrics> {
         match &self.served {
@@ -117,8 +136,8 @@ impl HttpService {
         Self { connection: Connection { listener, scheme, routes, ..Connection::APPLICATION }, ..self }
     }
 
-    /// The service for one connection of that listener. The certificate is the principal of a verified one.
-    pub(crate) fn of_peer(self, peer: IpAddr, certificate: Option<Arc<str>>) -> Self {
+    /// The service for one connection of that listener, with the verified certificate of its client.
+    pub(crate) fn of_peer(self, peer: IpAddr, certificate: Option<Arc<ClientCertificate>>) -> Self {
         Self { connection: Connection { peer: Some(peer), certificate, ..self.connection }, ..self }
     }
 

@@ -30,7 +30,7 @@ use crate::{
 /// Sent after each keep-alive interval without an event.
 const COMMENT: &[u8] = b":\n";
 /// Asks the client to reconnect in a second; the end of the body follows.
-const RETRY: &[u8] = b"retry: 1000\n";
+pub(crate) const RETRY: &[u8] = b"retry: 1000\n";
 
 /// How the events of a stream are written.
 pub(crate) trait EventEncoder: Send + 'static {
@@ -116,7 +116,7 @@ fn stream_of(body: Body) -> Response {
 }
 
 /// An error as an event. Without an envelope around it, the name of the event is how clients recognise it.
-fn error_event(envelope: &Envelope, dialect: Dialect, error: &Error, now: Timestamp) -> Vec<u8> {
+pub(crate) fn error_event(envelope: &Envelope, dialect: Dialect, error: &Error, now: Timestamp) -> Vec<u8> {
     let mut out = match envelope {
         Envelope::Rpc(_) => b"data: ".to_vec(),
         Envelope::Http { .. } => b"event: error\ndata: ".to_vec(),
@@ -164,7 +164,7 @@ impl<E: EventEncoder> Events<E> {
                 Err(error) => Some(self.fail(error)),
             },
             Ok(Ok(StreamItem::End)) => None,
-            Ok(Ok(StreamItem::Draining)) => {
+            Ok(Ok(StreamItem::Draining | StreamItem::Expired)) => {
                 self.stream = None;
                 Some(Bytes::from_static(RETRY))
             }

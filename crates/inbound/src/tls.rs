@@ -2,16 +2,18 @@
 //! when they change.
 //!
 //! Everything that a handshake needs is one immutable `rustls` configuration behind an atomic swap, so a handshake never
-//! sees the certificate of one version of the files and the key or the authorities of another. A connection keeps what it
-//! began with. Files that cannot be used change nothing: those in use stay, and the log has the reason.
+//! sees the certificate of one version of the files and the key or the authorities of another. A connection keeps the
+//! certificate of the server it began with; that of its client is verified again when the authorities change. Files that cannot be used change nothing: those in use stay, and the log has the reason.
 //!
 //! The cryptography provider is passed explicitly; the default of the process belongs to the program that uses this crate.
 
 mod certificate;
+mod client_certificate;
 mod der;
 mod file_stamp;
 mod files;
 mod rotation;
+mod verified_names;
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -21,6 +23,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use engine::AccessChanges;
 use protocol::Timestamp;
 use rustls::{
     RootCertStore, ServerConfig,
@@ -33,10 +36,11 @@ use rustls::{
 
 pub use file_stamp::FileStamp;
 
-pub(crate) use certificate::principal;
+pub(crate) use client_certificate::{ClientCertificate, ended};
 pub(crate) use rotation::follow;
 
-use certificate::Validity;
+use certificate::{PRINCIPAL, Validity};
+use verified_names::VerifiedNames;
 
 /// A certificate that expires within this time is reported.
 const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 3_600);
@@ -109,6 +113,9 @@ type Stamps = Vec<Option<FileStamp>>;
 pub struct ServerTls {
     files: TlsFiles,
     current: ArcSwap<Loaded>,
+    /// Of the authorities of client certificates.
+    client_ca_changes: AccessChanges,
+    verified_names: VerifiedNames,
     /// The files as they were when they were last read, usable or not.
     tried: Mutex<Stamps>,
 }
@@ -117,6 +124,20 @@ pub struct ServerTls {
 struct Loaded {
     config: Arc<ServerConfig>,
     validity: Validity,
+    client_ca: Option<ClientCa>,
+}
+
+impl Loaded {
+    /// The authorities of client certificates.
+    fn authorities(&self) -> &[CertificateDer<'static>] {
+        self.client_ca.as_ref().map(|client_ca| client_ca.certificates.as_slice()).unwrap_or_default()
+    }
+}
+
+/// The authorities of client certificates.
+struct ClientCa {
+    certificates: Vec<CertificateDer<'static>>,
+    verifier: Arc<dyn ClientCertVerifier>,
 }
 
 impl ServerTls {
@@ -129,7 +150,13 @@ impl ServerTls {
     pub fn load(files: TlsFiles, now: Timestamp) -> Result<Arc<Self>, TlsError> {
         let tried = Mutex::new(files.stamps());
         let current = ArcSwap::from_pointee(load(&files, now)?);
-        Ok(Arc::new(Self { files, current, tried }))
+        Ok(Arc::new(Self {
+            files,
+            current,
+            client_ca_changes: AccessChanges::default(),
+            verified_names: VerifiedNames::default(),
+            tried,
+        }))
     }
 
     /// The files that it is read from.
@@ -145,7 +172,13 @@ impl ServerTls {
             Ok(loaded) => {
                 let cert = self.files.cert.display();
                 tracing::info!(%cert, expires = %loaded.validity.not_after, "the TLS certificate was reloaded");
-                self.current.store(Arc::new(loaded));
+                let new = Arc::new(loaded);
+                let replaced = self.current.swap(Arc::clone(&new));
+                if replaced.authorities().iter().any(|one| !new.authorities().contains(one)) {
+                    self.verified_names.forget(|| self.client_ca_changes.announce());
+                } else if new.authorities() != replaced.authorities() {
+                    self.client_ca_changes.announce();
+                }
                 self.warn_of_expiry(now);
             }
             Err(error) => {
@@ -184,6 +217,16 @@ impl ServerTls {
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.load().config)
     }
+
+    /// Announces there when a name is verified again that was not since an authority was removed.
+    pub(crate) fn announce_names_to(&self, changes: &AccessChanges) {
+        self.verified_names.announce_to(changes);
+    }
+
+    /// The number of the last change of the authorities. What is used after this call is not older.
+    pub(crate) fn client_ca_change(&self) -> u64 {
+        self.client_ca_changes.count()
+    }
 }
 
 impl fmt::Debug for ServerTls {
@@ -203,19 +246,29 @@ pub fn distinct<'a>(all: impl IntoIterator<Item = &'a Arc<ServerTls>>) -> Vec<Ar
     distinct
 }
 
+/// Whether a principal has the name of a client certificate, and none of these has verified one since an authority was
+/// removed.
+pub(crate) fn is_revoked_name(all: &[Arc<ServerTls>], principal: &str) -> bool {
+    let mut verifying = all.iter().filter(|tls| tls.files.client_ca.is_some()).peekable();
+    principal.starts_with(PRINCIPAL)
+        && verifying.peek().is_some()
+        && verifying.all(|tls| !tls.verified_names.contains(principal))
+}
+
 fn load(files: &TlsFiles, now: Timestamp) -> Result<Loaded, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let chain = files::certificates(TlsFile::Cert, &files.cert)?;
     let validity = valid_certificate(&files.cert, &chain, now)?;
     let key = files::private_key(&files.key)?;
     let certified = certified_key(files, chain, key, &provider)?;
-    let verifier = files.client_ca.as_deref().map(|path| client_verifier(path, &provider)).transpose()?;
+    let client_ca = files.client_ca.as_deref().map(|path| client_ca(path, &provider)).transpose()?;
+    let verifier = client_ca.as_ref().map(|client_ca| Arc::clone(&client_ca.verifier));
     let config = server_config(provider, certified, verifier).map_err(|error| TlsError {
         file: TlsFile::Cert,
         path: files.cert.clone(),
         reason: format!("cannot be used: {error}"),
     })?;
-    Ok(Loaded { config: Arc::new(config), validity })
+    Ok(Loaded { config: Arc::new(config), validity, client_ca })
 }
 
 /// The validity of the server's own certificate, which has to include this time.
@@ -261,19 +314,19 @@ fn certified_key(
 }
 
 /// Verifies the certificates of clients that send one.
-fn client_verifier(
-    path: &Path,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+fn client_ca(path: &Path, provider: &Arc<CryptoProvider>) -> Result<ClientCa, TlsError> {
     let problem = |reason: String| TlsError { file: TlsFile::ClientCa, path: path.to_owned(), reason };
     let mut roots = RootCertStore::empty();
-    for authority in files::certificates(TlsFile::ClientCa, path)? {
+    let certificates = files::certificates(TlsFile::ClientCa, path)?;
+    for authority in &certificates {
         roots
-            .add(authority)
+            .add(authority.clone())
             .map_err(|error| problem(format!("has a certificate that cannot be an authority: {error}")))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    builder.allow_unauthenticated().build().map_err(|error| problem(format!("cannot be used: {error}")))
+    let verifier = builder.allow_unauthenticated().build();
+    let verifier = verifier.map_err(|error| problem(format!("cannot be used: {error}")))?;
+    Ok(ClientCa { certificates, verifier })
 }
 
 fn server_config(

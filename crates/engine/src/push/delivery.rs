@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future;
 use protocol::{PushConfig, Task, Timestamp, model::Secret};
 
 use super::{
-    AddressGate, PushPolicy, PushRequest, PushSender, Records, Resent, SendResult,
+    AddressGate, Holds, PushPolicy, PushRequest, PushSender, Records, Resent, SendResult,
     events::{Choice, Chosen},
+    holds::HOLD_INTERVAL,
     policy::MAX_WAIT,
     records::Opened,
 };
@@ -33,6 +35,7 @@ pub(crate) struct Deliverer {
     pub(crate) clock: Clock,
     pub(crate) memory: MemoryBudget,
     pub(crate) metrics: PushMetrics,
+    pub(crate) holds: Holds,
 }
 
 /// Why an attempt is made.
@@ -104,6 +107,7 @@ impl Deliverer {
         attempt: Attempt,
         gate: &AddressGate,
     ) -> Result<Observation, StoreError> {
+        self.holds.remove(webhook);
         let Some(pending) = self.store.pending_delivery(webhook).await? else {
             return Ok(Observation::NOTHING);
         };
@@ -124,6 +128,10 @@ impl Deliverer {
             let last = pending.webhook.error.clone();
             let error = last.unwrap_or_else(|| "the host was not reachable for a day".into());
             self.give_up(&pending, chosen, error, false).await?;
+            return Ok(Observation::NOTHING);
+        }
+        if let Some(reason) = self.holds.reason(&pending.scope).await? {
+            self.hold(&pending, reason).await?;
             return Ok(Observation::NOTHING);
         }
         let Response { result, time } = match self.confirm(&pending, &opened.config, gate).await? {
@@ -331,6 +339,31 @@ impl Deliverer {
         Ok(state)
     }
 
+    /// Puts a notification off; it has as many attempts as before.
+    async fn hold(&self, pending: &PendingDelivery, reason: &str) -> Result<(), StoreError> {
+        let webhook = &pending.webhook;
+        let outcome = DeliveryOutcome::Failed {
+            retry_at: later(self.clock.now(), HOLD_INTERVAL),
+            attempts: webhook.attempts,
+            error: reason.to_owned(),
+        };
+        self.record(webhook.no, outcome).await?;
+        self.holds.add(webhook.no, pending.scope.clone());
+        // A change while it was recorded has not found it.
+        match self.holds.reason(&pending.scope).await? {
+            None => self.release_held().await,
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Makes the notifications due that are not held any more.
+    pub(super) async fn release_held(&self) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let released = self.holds.take_released().await?;
+        let due = released.into_iter().map(|webhook| self.store.retry_delivery(webhook, now));
+        future::try_join_all(due).await.map(drop)
+    }
+
     fn has_waited_too_long(&self, pending: &PendingDelivery) -> bool {
         let too_old = earlier(self.clock.now(), MAX_WAIT);
         pending.webhook.due_since.is_some_and(|since| since < too_old)
@@ -367,6 +400,9 @@ impl Deliverer {
         let Some(opened) = self.records.open(dead.task, &dead.config) else {
             return Ok(Resent::Failed(SEALED_ELSEWHERE.into()));
         };
+        if let Some(reason) = self.holds.reason(&dead.scope).await? {
+            return Ok(Resent::Failed(reason.to_owned()));
+        }
         let id = letter_id(&self.store.ids(), &dead);
         // An operator's request takes no place.
         let gate = AddressGate::default();

@@ -132,6 +132,7 @@ impl Worker {
 
     /// Runs until graceful shutdown starts.
     pub(crate) async fn run(mut self, draining: CancellationToken) {
+        let mut access_changes = self.deliverer.holds.changes();
         loop {
             self.sweep_dead_letters().await;
             self.take_late_places();
@@ -143,6 +144,8 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = draining.cancelled() => break,
+                // The sender lives as long as the deliverer.
+                _ = access_changes.changed() => self.release_held().await,
                 Some(Ok(done)) = self.attempts.join_next() => {
                     self.finish(done).await;
                     while let Some(Ok(done)) = self.attempts.try_join_next() {
@@ -446,6 +449,15 @@ impl Worker {
                 if let Err(error) = store.release_host(host.to_owned(), clock.now()).await {
                     tracing::warn!(%error, "the backlog of a host stays scheduled for later");
                 }
+            }
+        }
+    }
+
+    async fn release_held(&mut self) {
+        match self.deliverer.release_held().await {
+            Ok(()) => self.more = true,
+            Err(error) => {
+                tracing::debug!(%error, "notifications that are not held any more wait for their next look")
             }
         }
     }

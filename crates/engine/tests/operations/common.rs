@@ -9,9 +9,9 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, AgentSettings, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error,
-    ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, RunSettings, Scope,
-    Store as _,
+    Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent,
+    Engine, Error, ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention,
+    RunSettings, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -98,6 +98,12 @@ impl Setup {
     /// Concurrent runs of the scripted agent.
     pub(crate) fn agent_slots(mut self, concurrent: usize) -> Self {
         self.settings.concurrent = concurrent;
+        self
+    }
+
+    /// Which credentials the scripted agent accepts.
+    pub(crate) fn auth(mut self, auth: AuthMethods) -> Self {
+        self.settings.auth = auth;
         self
     }
 

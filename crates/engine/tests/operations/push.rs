@@ -1,22 +1,27 @@
 //! Webhooks are notified about every change of the state, at least once and in order, whatever the receiver does.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use a2ad_engine::{
-    Call, CallResponse, ResponseNote, Sealer,
+    AgentSwitch, AuthMethod, Call, CallResponse, NewApiKey, ResponseNote, Scope, ScopeParts, Sealer,
+    SwitchState,
     push::{
-        AddressGate, DeliveryId, ListedState, PushPolicy, PushRequest, PushSender, PushSetup, Resent,
+        AddressGate, DeliveryId, ListedDelivery, ListedState, PushPolicy, PushRequest, PushSender, PushSetup,
+        Resent,
         SendResult,
     },
     store::WebhookNo,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use protocol::{
-    ConfigId, Dialect, ErrorKind, Operation, PushConfig, PushConfigQuery, PushConfigRef, Reply, TaskId,
-    Violation,
+    CancelTask, ConfigId, Dialect, ErrorKind, Operation, PushConfig, PushConfigQuery, PushConfigRef, Reply,
+    TaskId, Violation,
     model::{PushAuth, Secret},
 };
 use tokio::sync::watch;
@@ -435,4 +440,96 @@ async fn a_url_that_is_not_allowed_is_refused_when_it_is_registered() {
     let error = refusal(server.send_as(Call::new(scope()), msg("go").webhook("http://a.example/")).await);
     assert_eq!(error.kind, ErrorKind::InvalidParams);
     assert_eq!(error.violations[0].field, "configuration.taskPushNotificationConfig.url");
+}
+
+/// The pending deliveries of a server, when there are this many that are held.
+async fn held(server: &TestServer, count: usize) -> Vec<ListedDelivery> {
+    with_timeout(async {
+        loop {
+            let pending = server.engine.deliveries().pending(WebhookNo(0), 10).await.unwrap();
+            let is_held =
+                |one: &&ListedDelivery| one.error.as_deref().is_some_and(|error| error.starts_with("held: "));
+            if pending.iter().filter(is_held).count() == count {
+                return pending;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+}
+
+async fn switch(server: &TestServer, state: SwitchState) {
+    let scope = scope();
+    let (tenant, agent) = (scope.tenant().to_owned(), scope.agent().to_owned());
+    let at = server.engine.clock().now();
+    server.engine.switch_agent(AgentSwitch { tenant, agent, state, at, by: "test".into() }).await.unwrap();
+}
+
+#[tokio::test]
+async fn notifications_of_a_disabled_agent_are_held_until_it_is_enabled() {
+    let (mut server, receiver) = open(policy(3));
+    let call = Call::new(scope());
+    server.send_as(call, msg("go").webhook(URL).return_immediately()).await.unwrap();
+    let turn = server.agent.turn().await;
+    receiver.requests(1).await;
+    switch(&server, SwitchState::Disabled).await;
+    turn.send([artifact("a", "text")]);
+    turn.end(done());
+    let pending = held(&server, 1).await;
+    let ListedState::Pending(next) = pending[0].state else { panic!("it is pending") };
+    assert!(next > server.engine.clock().now());
+    assert_eq!((pending[0].attempts, pending[0].error.as_deref()), (0, Some("held: the agent is disabled")));
+    // Asked for by an operator, it is held again.
+    assert_eq!(server.engine.deliveries().resend(pending[0].id).await.unwrap(), Resent::Scheduled);
+    held(&server, 1).await;
+    assert_eq!(receiver.count(), 1);
+    switch(&server, SwitchState::Enabled).await;
+    assert!(body(&receiver.requests(2).await[1]).contains("COMPLETED"));
+}
+
+#[tokio::test]
+async fn notifications_of_a_revoked_principal_are_held_until_it_has_a_credential_again() {
+    let auth = [AuthMethod::ApiKey, AuthMethod::Jwt].into_iter().collect();
+    let (mut server, receiver) = (Setup::plain().auth(auth).open(), Receiver::new(SendResult::Accepted));
+    let is_removed = Arc::new(AtomicBool::new(false));
+    let removed = Arc::clone(&is_removed);
+    server.engine.set_revoked_principals(Box::new(move |principal| {
+        removed.load(Ordering::Relaxed) && principal == "acme.example#alice"
+    }));
+    start(&server, &receiver, policy(3));
+    let own = scope();
+    let new = NewApiKey { tenant: own.tenant(), agent: own.agent(), owner: Some("alice"), prefix: "" };
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        keys.push(server.engine.create_api_key(&new, 20).await.unwrap().0.id);
+    }
+    let owner =
+        |principal: &str| Scope::new(ScopeParts { principal: principal.into(), ..scope().parts().clone() });
+    let mut tasks = Vec::new();
+    for (count, principal) in (1..).zip(["key:alice", "acme.example#alice", "key:bob"]) {
+        let call = Call::new(owner(principal));
+        let sent = server.send_as(call, msg("go").webhook(URL).return_immediately()).await.unwrap();
+        tasks.push((owner(principal), task(reply(sent)).id, server.agent.turn().await));
+        receiver.requests(count).await;
+    }
+    // The other key of the same owner is valid: nothing is held yet.
+    assert!(server.engine.revoke_api_key(&keys[0]).await.unwrap());
+    let (alice, id, turn) = tasks.remove(0);
+    turn.end(need_input("which"));
+    receiver.requests(4).await;
+    assert!(server.engine.revoke_api_key(&keys[1]).await.unwrap());
+    is_removed.store(true, Ordering::Relaxed);
+    server.engine.access_changes().announce();
+    for (_, _, turn) in tasks {
+        turn.end(done());
+    }
+    server.call(alice, Operation::CancelTask(CancelTask::from(id))).await.unwrap();
+    held(&server, 2).await;
+    let all = receiver.requests(5).await;
+    assert_eq!(all.len(), 5, "only that of bob");
+    is_removed.store(false, Ordering::Relaxed);
+    server.engine.access_changes().announce();
+    receiver.requests(6).await;
+    server.engine.create_api_key(&new, 20).await.unwrap();
+    receiver.requests(7).await;
 }

@@ -18,14 +18,18 @@ mod members;
 mod shared_secrets;
 mod verified_tokens;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use engine::AuthMethod;
-use protocol::{Error, Timestamp};
+use protocol::{Error, Timestamp, model::Secret};
 
 use self::{
-    claims::Claims, issuer_keys::IssuerKeys, issuers::Issuers, jws::Algorithm, jws::Jws,
-    shared_secrets::SharedSecrets,
+    claims::{Claims, Lifetime},
+    issuer_keys::IssuerKeys,
+    issuers::Issuers,
+    jws::Algorithm,
+    jws::Jws,
+    shared_secrets::{OrgSecretNo, SharedSecrets},
 };
 use super::{AuthOptions, Effort};
 
@@ -41,13 +45,21 @@ pub(crate) struct Subject {
     pub(crate) method: AuthMethod,
     /// `<issuer or name of the secret>#<sub>`
     pub(crate) name: Arc<str>,
+    /// The last moment of the token's validity, with leeway.
+    pub(crate) expires: Timestamp,
+    /// The secret of an organisation with which the token is signed.
+    org_secret: Option<OrgSecretNo>,
 }
 
 impl Subject {
-    fn new(method: AuthMethod, authority: &str, subject: &str) -> Self {
-        Self { method, name: format!("{authority}#{subject}").into() }
+    fn new(method: AuthMethod, authority: &str, subject: &str, lifetime: Lifetime) -> Self {
+        let name = format!("{authority}{SEPARATOR}{subject}").into();
+        Self { method, name, expires: lifetime.last_moment(), org_secret: None }
     }
 }
+
+/// Separates the name of who has verified a token from its subject.
+const SEPARATOR: char = '#';
 
 /// Why a token is not verified.
 pub(super) enum Unverified {
@@ -120,6 +132,22 @@ impl TokenVerifier {
             }
             Algorithm::PublicKey(algorithm) => self.issuers.verify(&jws, &header, algorithm, effort, now),
         }
+    }
+
+    /// Replaces the secrets of organisations.
+    pub(super) fn set_org_secrets(&self, secrets: &BTreeMap<String, Secret>) {
+        self.secrets.set_organisations(secrets);
+    }
+
+    /// Whether what has verified a token is still in use. A token of an issuer is not asked for again before it expires.
+    pub(super) fn is_current(&self, subject: &Subject) -> bool {
+        subject.org_secret.is_none_or(|secret| self.secrets.has_organisation_secret(secret))
+    }
+
+    /// Whether a principal has the name of a token's subject, and nothing here could verify such a token.
+    pub(super) fn has_unknown_authority(&self, principal: &str) -> bool {
+        let authority = principal.split_once(SEPARATOR).map(|(authority, _)| authority);
+        authority.is_some_and(|name| !self.secrets.has_name(name) && !self.issuers.has_name(name))
     }
 
     /// Loads keys. An error is for the caller.

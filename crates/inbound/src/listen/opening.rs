@@ -18,7 +18,7 @@ use super::{
     connection_io::{ConnectionIo, Progress},
     frame_count::{FRAME_HEADER, PREFACE},
 };
-use crate::tls::{self, ServerTls};
+use crate::tls::{ClientCertificate, ServerTls};
 
 /// The first byte of every TLS connection: a record with a part of the handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -38,14 +38,14 @@ pub(super) struct Opened {
     pub(super) version: Version,
     /// The bytes that were read to find the version.
     pub(super) prefix: Bytes,
-    /// The principal of the client certificate.
-    pub(super) certificate: Option<Arc<str>>,
+    /// That of the client.
+    pub(super) certificate: Option<Arc<ClientCertificate>>,
 }
 
 /// Opens a connection; `None` if it is of the wrong kind and was closed.
 pub(super) async fn open(
     stream: TcpStream,
-    tls: Option<&ServerTls>,
+    tls: Option<&Arc<ServerTls>>,
     progress: &Arc<Progress>,
     caps: &Caps,
 ) -> io::Result<Option<Opened>> {
@@ -75,10 +75,10 @@ fn connection_io(stream: TcpStream, progress: &Arc<Progress>, caps: &Caps) -> Co
 /// The TLS handshake; `None` if the client speaks something else.
 async fn secure(
     mut stream: TcpStream,
-    tls: &ServerTls,
+    tls: &Arc<ServerTls>,
     progress: &Arc<Progress>,
     caps: &Caps,
-) -> io::Result<Option<(Transport, Option<Arc<str>>)>> {
+) -> io::Result<Option<(Transport, Option<Arc<ClientCertificate>>)>> {
     let mut first = [0];
     let peeked = stream.peek(&mut first).await?;
     if peeked == 0 {
@@ -92,11 +92,12 @@ async fn secure(
         close(stream).await;
         return Ok(None);
     }
+    let client_ca_change = tls.client_ca_change();
     let stream = TlsAcceptor::from(tls.config()).accept(connection_io(stream, progress, caps)).await?;
     let (_, session) = stream.get_ref();
-    let holder = session.peer_certificates().and_then(|chain| chain.first());
-    let certificate = holder.and_then(|certificate| tls::principal(certificate));
-    Ok(Some((Transport::Tls(Box::new(stream)), certificate)))
+    let chain = session.peer_certificates();
+    let certificate = chain.and_then(|chain| ClientCertificate::new(tls, client_ca_change, chain));
+    Ok(Some((Transport::Tls(Box::new(stream)), certificate.map(Arc::new))))
 }
 
 /// Closes a connection without a reset, if its client stops soon.

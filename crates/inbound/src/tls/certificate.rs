@@ -8,6 +8,8 @@ use protocol::Timestamp;
 
 use super::der::{GENERALIZED_TIME, OBJECT_ID, OCTET_STRING, SEQUENCE, SET, UTC_TIME, Value, Values};
 
+/// What the principals of client certificates begin with.
+pub(super) const PRINCIPAL: &str = "mtls:";
 /// The longest name of a holder.
 const MAX_NAME: usize = 1 << 10;
 
@@ -58,7 +60,7 @@ pub(crate) fn principal(certificate: &[u8]) -> Option<Arc<str>> {
     };
     let is_shown =
         |name: &str| !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control);
-    is_shown(&name).then(|| format!("mtls:{kind}:{name}").into())
+    is_shown(&name).then(|| format!("{PRINCIPAL}{kind}:{name}").into())
 }
 
 /// The fields of a certificate that are used here.

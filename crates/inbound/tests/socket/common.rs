@@ -133,13 +133,14 @@ impl Setup {
         let catalog = Catalog::new(default_agent, agents);
         let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);
         let ready = Ready::default();
-        let service = application(HttpService::new(engine.clone(), server, ready.clone()));
+        let own = HttpService::new(engine.clone(), server, ready.clone());
+        let service = application(own.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
         let socket = Socket { tls: self.tls, ..Socket::plain(listener) };
         let serving = tasks.spawn(listen::serve_all(vec![socket], service, self.caps, drain.clone()));
-        Server { address, engine, store, ready, drain, serving, _tasks: tasks, _folder: folder }
+        Server { address, engine, service: own, store, ready, drain, serving, _tasks: tasks, _folder: folder }
     }
 }
 
@@ -147,6 +148,8 @@ impl Setup {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
+    /// Without the application around it.
+    pub(crate) service: HttpService,
     pub(crate) store: Arc<Sqlite>,
     pub(crate) ready: Ready,
     /// Cancel to shut the server down.

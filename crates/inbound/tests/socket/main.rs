@@ -46,6 +46,7 @@ mod published_keys;
 mod queue;
 mod rate_limits;
 mod rest;
+mod revocation;
 mod run;
 mod streams;
 mod text;

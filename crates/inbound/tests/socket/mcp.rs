@@ -5,6 +5,7 @@
 mod calls;
 mod changes;
 mod questions;
+mod revocation;
 mod sessions;
 mod tools;
 
@@ -23,6 +24,8 @@ struct Client<'a> {
     path: &'a str,
     session: Option<String>,
     capabilities: Value,
+    /// The value of `Authorization`; empty without one.
+    credential: String,
 }
 
 /// A response that may be a stream, as far as its messages have been read.
@@ -62,12 +65,16 @@ impl Exchange {
 impl<'a> Client<'a> {
     /// A client of the newest revision.
     fn newest(server: &'a Server, path: &'a str) -> Self {
-        Self { server, path, session: None, capabilities: json!({}) }
+        Self { server, path, session: None, capabilities: json!({}), credential: String::new() }
     }
 
     /// A client with a session.
     async fn with_session(server: &'a Server, path: &'a str, capabilities: Value) -> Self {
-        let mut client = Self { server, path, session: None, capabilities };
+        Self { capabilities, ..Self::newest(server, path) }.begin_session().await
+    }
+
+    async fn begin_session(self) -> Self {
+        let mut client = self;
         let params = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": client.capabilities,
@@ -123,6 +130,9 @@ impl<'a> Client<'a> {
         let mut connection = Connection::open(self.server.address).await.unwrap();
         let mut all = vec![ACCEPT, ("content-type", "application/json")];
         all.extend_from_slice(headers);
+        if !self.credential.is_empty() {
+            all.push(("authorization", &self.credential));
+        }
         all.extend(self.session.as_deref().map(|session| ("mcp-session-id", session)));
         connection.send(method, self.path, &all, body).await.unwrap();
         let head = with_timeout(connection.head()).await.unwrap();

@@ -10,7 +10,7 @@ mod key_cache;
 mod key_server;
 mod log;
 mod secrets;
-mod signer;
+pub(crate) mod signer;
 
 use std::{
     sync::{

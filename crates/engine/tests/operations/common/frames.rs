@@ -87,6 +87,7 @@ impl Frames {
                 }
                 StreamItem::End => return Err(Ending::End),
                 StreamItem::Draining => return Err(Ending::Draining),
+                StreamItem::Expired => panic!("no credential expires here"),
             }
         }
     }

@@ -84,12 +84,16 @@ impl<'a> Audience<'a> {
 }
 
 impl Lifetime {
+    /// The last moment at which the token is valid.
+    pub(super) fn last_moment(self) -> Timestamp {
+        Timestamp::from_millis(self.expires.saturating_add(LEEWAY - 1))
+    }
+
     /// Checks that the token is valid now.
     pub(super) fn check(self, now: Timestamp) -> Result<(), Problem> {
-        let now = now.as_millis();
-        if now >= self.expires.saturating_add(LEEWAY) {
+        if now > self.last_moment() {
             Err(problem::EXPIRED)
-        } else if now < self.not_before.saturating_sub(LEEWAY) {
+        } else if now.as_millis() < self.not_before.saturating_sub(LEEWAY) {
             Err(problem::NOT_YET_VALID)
         } else {
             Ok(())

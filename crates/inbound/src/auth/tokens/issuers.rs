@@ -80,6 +80,11 @@ impl Issuers {
         Ok(subject)
     }
 
+    /// Whether there is an issuer with this name.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.issuers.iter().any(|issuer| issuer.name == name)
+    }
+
     /// The subject of a token that was verified before with the keys in use, and is valid now.
     fn verified_before(&self, digest: &TokenDigest, now: Timestamp) -> Option<Subject> {
         let found = {
@@ -119,7 +124,7 @@ impl KnownIssuer {
             return Err(problem::AUDIENCE);
         }
         let subject = claims.subject.as_deref().ok_or(problem::NO_SUBJECT)?;
-        Ok(Subject::new(AuthMethod::Oidc, &self.name, subject))
+        Ok(Subject::new(AuthMethod::Oidc, &self.name, subject, claims.lifetime))
     }
 }
 

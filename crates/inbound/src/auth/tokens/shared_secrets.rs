@@ -1,7 +1,12 @@
-//! Tokens that are signed with a shared secret (HS256): that of the server, or that of an organisation.
+//! Tokens that are signed with a shared secret (HS256): that of the server, or that of an organisation. Those of
+//! organisations can be replaced; what was verified with one that is not in use any more is not valid any more.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
+use arc_swap::ArcSwap;
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use engine::AuthMethod;
 use protocol::{Timestamp, model::Secret};
@@ -13,8 +18,7 @@ use crate::auth::AuthOptions;
 pub(super) struct SharedSecrets {
     /// That of the server, with its name.
     server: Option<(String, hmac::Key)>,
-    /// By the value of `org_domain`.
-    organisations: HashMap<String, hmac::Key>,
+    organisations: ArcSwap<Organisations>,
     /// In the place of an unknown organisation's secret: both cost the same. What it verifies is refused.
     unknown: hmac::Key,
     audiences: Vec<String>,
@@ -24,21 +28,79 @@ pub(super) struct SharedSecrets {
     issuers: Vec<String>,
 }
 
+/// The secrets of organisations.
+#[derive(Default)]
+struct Organisations {
+    /// By the value of `org_domain`.
+    secrets: HashMap<String, Arc<OrgSecret>>,
+    /// The highest number that was used.
+    last: u64,
+}
+
+struct OrgSecret {
+    no: OrgSecretNo,
+    secret: Secret,
+    key: hmac::Key,
+}
+
+/// The number of an organisation's secret, never used for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OrgSecretNo(u64);
+
+impl Organisations {
+    /// Other secrets in the place of these; those that have not changed keep their numbers.
+    fn replaced_by(&self, secrets: &BTreeMap<String, Secret>) -> Self {
+        let mut last = self.last;
+        let usable = secrets.iter().filter(|(_, secret)| is_usable(secret));
+        let secrets = usable.map(|(name, secret)| {
+            let same = self.secrets.get(name).filter(|known| known.secret == *secret).cloned();
+            let kept = same.unwrap_or_else(|| {
+                last += 1;
+                Arc::new(OrgSecret { no: OrgSecretNo(last), secret: secret.clone(), key: key(secret) })
+            });
+            (name.clone(), kept)
+        });
+        Self { secrets: secrets.collect(), last }
+    }
+}
+
+fn key(secret: &Secret) -> hmac::Key {
+    hmac::Key::new(HMAC_SHA256, secret.expose().as_bytes())
+}
+
+/// Everybody can sign with an empty secret.
+fn is_usable(secret: &Secret) -> bool {
+    !secret.expose().is_empty()
+}
+
 impl SharedSecrets {
     pub(super) fn new(options: &AuthOptions) -> Self {
-        let key = |secret: &Secret| hmac::Key::new(HMAC_SHA256, secret.expose().as_bytes());
-        // Everybody can sign with an empty secret.
-        let is_secret = |secret: &Secret| !secret.expose().is_empty();
-        let server = options.secret.as_ref().filter(|named| is_secret(&named.secret));
-        let organisations = options.org_secrets.iter().filter(|(_, secret)| is_secret(secret));
+        let server = options.secret.as_ref().filter(|named| is_usable(&named.secret));
         Self {
             server: server.map(|named| (named.name.clone(), key(&named.secret))),
-            organisations: organisations.map(|(name, secret)| (name.clone(), key(secret))).collect(),
+            organisations: ArcSwap::from_pointee(Organisations::default().replaced_by(&options.org_secrets)),
             unknown: hmac::Key::new(HMAC_SHA256, &[0; 32]),
             audiences: options.audiences.clone(),
             allow_anonymous: options.allow_anonymous_tokens,
             issuers: options.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
         }
+    }
+
+    /// Replaces the secrets of organisations.
+    pub(super) fn set_organisations(&self, secrets: &BTreeMap<String, Secret>) {
+        let replaced = self.organisations.load().replaced_by(secrets);
+        self.organisations.store(Arc::new(replaced));
+    }
+
+    /// Whether a secret of an organisation is in use.
+    pub(super) fn has_organisation_secret(&self, no: OrgSecretNo) -> bool {
+        self.organisations.load().secrets.values().any(|secret| secret.no == no)
+    }
+
+    /// Whether a secret has this name: that of the server, or of an organisation.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.server.as_ref().is_some_and(|(own, _)| own == name)
+            || self.organisations.load().secrets.contains_key(name)
     }
 
     /// Verifies a token with the server's secret, else with that of the organisation which it names.
@@ -48,10 +110,11 @@ impl SharedSecrets {
         claims: &Claims<'_>,
         now: Timestamp,
     ) -> Result<Subject, Problem> {
-        if self.server.is_none() && self.organisations.is_empty() {
+        let organisations = self.organisations.load();
+        if self.server.is_none() && organisations.secrets.is_empty() {
             return Err(problem::NO_SECRETS);
         }
-        let signer = self.signer(jws, claims).ok_or(problem::SIGNATURE)?;
+        let (signer, org_secret) = self.signer(&organisations, jws, claims).ok_or(problem::SIGNATURE)?;
         claims.lifetime.check(now)?;
         if claims.issuer.as_deref().is_some_and(|issuer| self.issuers.iter().any(|own| own == issuer)) {
             return Err(problem::ISSUER_HAS_KEYS);
@@ -66,19 +129,25 @@ impl SharedSecrets {
             None if self.allow_anonymous => "",
             None => return Err(problem::NO_SUBJECT),
         };
-        Ok(Subject::new(AuthMethod::Jwt, signer, subject))
+        Ok(Subject { org_secret, ..Subject::new(AuthMethod::Jwt, signer, subject, claims.lifetime) })
     }
 
-    /// The name of the secret that the token is signed with.
-    fn signer<'a>(&'a self, jws: &Jws<'_>, claims: &'a Claims<'_>) -> Option<&'a str> {
+    /// The secret that the token is signed with: its name, and its number if it is that of an organisation.
+    fn signer<'a>(
+        &'a self,
+        organisations: &Organisations,
+        jws: &Jws<'_>,
+        claims: &'a Claims<'_>,
+    ) -> Option<(&'a str, Option<OrgSecretNo>)> {
         let is_signed = |key| hmac::verify(key, jws.signed, &jws.signature).is_ok();
         if let Some((name, key)) = &self.server
             && is_signed(key)
         {
-            return Some(name);
+            return Some((name, None));
         }
         let organisation = claims.organisation.as_deref()?;
-        let found = self.organisations.get(organisation);
-        (is_signed(found.unwrap_or(&self.unknown)) && found.is_some()).then_some(organisation)
+        let found = organisations.secrets.get(organisation);
+        let is_signed = is_signed(found.map_or(&self.unknown, |found| &found.key));
+        found.filter(|_| is_signed).map(|found| (organisation, Some(found.no)))
     }
 }

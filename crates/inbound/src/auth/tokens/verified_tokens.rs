@@ -68,8 +68,8 @@ mod tests {
     }
 
     fn token(verified_at: Instant) -> VerifiedToken {
-        let subject = Subject::new(AuthMethod::Oidc, "https://id.example", "x");
         let lifetime = Claims::read(br#"{"exp":1}"#).unwrap().lifetime;
+        let subject = Subject::new(AuthMethod::Oidc, "https://id.example", "x", lifetime);
         VerifiedToken { subject, lifetime, issuer: 0, generation: 0, verified_at }
     }
 

@@ -1,7 +1,8 @@
 //! A server-streaming response: each event of a task is one message.
 //!
 //! All frames that are ready are sent in one write. The stream ends with a status: OK after the last event, UNAVAILABLE
-//! when the server drains, so that clients reconnect. The event ids that a client needs to resume are in the metadata:
+//! when the server drains, so that clients reconnect, UNAUTHENTICATED when the caller's credential has expired or was
+//! revoked. The event ids that a client needs to resume are in the metadata:
 //! that of the first message in the headers, that of the last one in the trailers. (At the start it is unknown whether
 //! there will be a task. A response that is one bare message therefore carries the first id of a task that does not
 //! exist; there is nothing to resume.) An idle stream sends nothing; dead connections are detected by HTTP/2 pings.
@@ -96,6 +97,7 @@ impl Messages {
             }
             Ok(StreamItem::End) => self.end(StatusWriter::ok()),
             Ok(StreamItem::Draining) => self.fail(draining()),
+            Ok(StreamItem::Expired) => self.fail(expired()),
             Err(error) => self.fail(error),
         };
         Some(frame)
@@ -144,6 +146,13 @@ impl Messages {
         }
         body::Frame::trailers(trailers)
     }
+}
+
+fn expired() -> Error {
+    Error::new(
+        ErrorKind::Unauthenticated,
+        "the credential has expired; the task continues, subscribe to it again with a new one",
+    )
 }
 
 fn draining() -> Error {

@@ -102,7 +102,8 @@ async fn follow(
             }
             (Some(StreamItem::Frames(frames)), _) => frames,
             (Some(StreamItem::Draining), _) => return Err(draining(task.as_ref())),
-            (Some(StreamItem::End) | None, _) => break,
+            // Streams of calls do not expire.
+            (Some(StreamItem::End | StreamItem::Expired) | None, _) => break,
         };
         for frame in frames {
             match frame {

@@ -16,11 +16,14 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::Reservation;
-use futures_util::StreamExt as _;
+use engine::{Reservation, StreamEnd};
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyDataStream, BodyExt as _, Full, combinators::BoxBody};
-use protocol::{Error, ErrorKind, jsonrpc::Refusal};
+use protocol::{
+    Dialect, Error, ErrorKind, Timestamp,
+    jsonrpc::{Id, Refusal},
+};
 use rmcp::{
     serve_server,
     transport::{StreamableHttpServerConfig, StreamableHttpService},
@@ -37,7 +40,10 @@ use super::{
     NAME, Refused,
     message::{self, Handling, Head},
 };
-use crate::{audit, exchange::Exchange, open_streams::OpenStream, server_state::ServerState};
+use crate::{
+    access_watch::AccessWatch, audit, exchange::Exchange, open_streams::OpenStream, respond::Envelope,
+    server_state::ServerState, sse,
+};
 
 /// The sessions of all callers. When it is dropped, they end.
 #[derive(Default)]
@@ -82,7 +88,8 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
             return super::refuse(exchange, Refusal { id: head.response_id(), error }.into());
         }
     };
-    let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope());
+    let watch = exchange.access_watch();
+    let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope(), watch.clone());
     let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id)).map(Arc::new);
     let memory = Arc::clone(&exchange.memory);
     let service = {
@@ -121,7 +128,8 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
         }
         log(exchange, response.status());
     }
-    complete(response, &server, head.handling, Held { _open: open, _memory: memory, _stream: stream })
+    let held = Held { _open: open, _memory: memory, _stream: stream };
+    complete(response, &server, head, watch, held)
 }
 
 /// Responds as the library does, with an error of JSON-RPC instead of its text.
@@ -199,17 +207,18 @@ struct Held {
     _stream: Option<OpenStream>,
 }
 
-/// Streams that only wait for notices end when the server shuts down. The stream of a call ends with its result, which
-/// then reports that the server shuts down; without its body the library would cancel the call.
+/// Streams that only wait for notices end when the server shuts down, and when their caller may not have them any more. The
+/// stream of a call ends with its result, which then reports that; without its body the library would cancel the call.
 fn complete(
     response: http::Response<BoxBody<Bytes, Infallible>>,
     server: &ServerState,
-    handling: Handling,
+    head: &Head,
+    watch: AccessWatch,
     held: Held,
 ) -> Response {
     const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
     let is_stream = response.headers().get(header::CONTENT_TYPE) == Some(&EVENTS);
-    if !is_stream || handling == Handling::Exchange {
+    if !is_stream || head.handling == Handling::Exchange {
         return response.map(|body| {
             Body::new(body.map_frame(move |frame| {
                 // Owned by the body.
@@ -218,14 +227,37 @@ fn complete(
             }))
         });
     }
-    let ready = server.ready.clone();
+    let (ready, clock) = (server.ready.clone(), server.engine.clock().clone());
+    let id = head.id.clone();
+    let end = async move {
+        tokio::select! {
+            () = ready.closing() => None,
+            end = watch.ended() => last_event(id, end, clock.now()),
+        }
+    };
     response.map(|body| {
-        let closing = Box::pin(async move { ready.closing().await });
-        let pieces = BodyDataStream::new(body).take_until(closing);
-        Body::from_stream(pieces.inspect(move |_| {
-            let _ = &held;
+        let open = (BodyDataStream::new(body), Box::pin(end), held);
+        Body::from_stream(stream::unfold(Some(open), async |open| {
+            let (mut pieces, mut end, held) = open?;
+            tokio::select! {
+                biased;
+                last = &mut end => last.map(|last| (Ok(last), None)),
+                piece = pieces.next() => piece.map(|piece| (piece, Some((pieces, end, held)))),
+            }
         }))
     })
+}
+
+/// The last event of a stream that ends with the access of its caller. A stream that no message has opened has no place
+/// for an error; the next request of its client is refused.
+fn last_event(id: Option<Id>, end: StreamEnd, now: Timestamp) -> Option<Bytes> {
+    match (end, id) {
+        (StreamEnd::Expired, _) => Some(Bytes::from_static(sse::RETRY)),
+        (StreamEnd::Revoked(error), Some(id)) => {
+            Some(sse::error_event(&Envelope::Rpc(id), Dialect::V1, &error, now).into())
+        }
+        (StreamEnd::Revoked(_), None) => None,
+    }
 }
 
 /// How long cancelled calls may take to end.

@@ -39,6 +39,7 @@ use crate::{
     routes::{self, RouteSet},
     server_state::{ServerOptions, ServerState},
     service::{HttpService, Served},
+    tls::ClientCertificate,
 };
 
 /// The agents: the default one, another one, and one whose profile refuses unknown contexts.
@@ -233,7 +234,9 @@ impl World {
             Identified::ByCredential => self.present(principal, &mut req),
         }
         let certificate = match (self.identified, principal) {
-            (Identified::ByCredential, Principal::Frank) => Some(principal.names(self.identified).0.into()),
+            (Identified::ByCredential, Principal::Frank) => {
+                Some(Arc::new(ClientCertificate::named(principal.names(self.identified).0)))
+            }
             _ => None,
         };
         self.service.clone().of_peer([127, 0, 0, 1].into(), certificate).handle_request(req).await

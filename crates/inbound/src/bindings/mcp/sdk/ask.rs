@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use protocol::Error;
 use rmcp::{
     ErrorData, RoleServer,
     model::{ClientResult, ServerRequest},
@@ -12,7 +13,7 @@ use super::{
     convert::invalid_params,
     question::{Answer, Question},
 };
-use crate::ready::Ready;
+use crate::exchange::Exchange;
 
 /// The longest time for an answer. A call that waits keeps its session and its connection.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -28,6 +29,8 @@ pub(super) enum Asked {
     Cancelled,
     /// The server shuts down.
     Closing,
+    /// The caller may not have the call any more.
+    Revoked(Error),
 }
 
 /// Asks, and withdraws the question if it is not answered.
@@ -35,7 +38,7 @@ pub(super) async fn ask(
     context: &RequestContext<RoleServer>,
     question: &Question,
     limit: Duration,
-    ready: &Ready,
+    exchange: &Exchange,
 ) -> Result<Asked, ErrorData> {
     let request = ServerRequest::ElicitRequest(question.request());
     let sent = context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
@@ -48,7 +51,8 @@ pub(super) async fn ask(
         response = &mut sent.rx => {
             return answered(question, response.unwrap_or(Err(ServiceError::TransportClosed)));
         }
-        () = ready.closing() => (Asked::Closing, "the server is shutting down"),
+        () = exchange.server.ready.closing() => (Asked::Closing, "the server is shutting down"),
+        error = exchange.revoked() => (Asked::Revoked(error), "the caller may not call the agent any more"),
         () = context.ct.cancelled() => (Asked::Cancelled, "the call was cancelled"),
         () = tokio::time::sleep(limit) => (Asked::TimedOut, "the question was not answered in time"),
     };

@@ -3,16 +3,19 @@
 //! To any other caller a session does not exist. A session whose streams are all closed ends when it has not been used
 //! for some time; that is looked at when a session begins, so that no timer is needed. The library's own timer ends
 //! sessions during silent calls, so it is off.
+//!
+//! A session ends too when its caller may not have it any more. What counts is the credential that was last used in it. One
+//! that has only expired leaves time to go on with a new one.
 
 use std::{
     cmp::Reverse,
     collections::HashMap,
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
-use engine::Scope;
+use engine::{Scope, StreamEnd};
 use futures_util::Stream;
 use http::HeaderValue;
 use rmcp::{
@@ -25,9 +28,18 @@ use rmcp::{
         },
     },
 };
+use tokio::{sync::watch, task::JoinSet, time::sleep};
+
+use crate::access_watch::AccessWatch;
 
 /// How long a session without open streams is kept.
 const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long a session is kept after the credential that was last used in it has expired.
+const RESUME_TIME: Duration = Duration::from_secs(60);
+/// How long requests in progress may take to send their errors when a session is revoked.
+const REVOKE_TIME: Duration = Duration::from_millis(500);
+/// How often that is looked at.
+const REVOKE_INTERVAL: Duration = Duration::from_millis(20);
 /// The most sessions of all callers.
 const MAX_SESSIONS: usize = 1_024;
 
@@ -41,11 +53,32 @@ struct Session {
     owner: Scope,
     /// When it was last in use. Cloned by everything that uses it.
     used: Arc<Mutex<Instant>>,
+    /// `None` until its credential is watched.
+    credential: Option<SessionCredential>,
+}
+
+/// The credential that was last used in a session.
+struct SessionCredential {
+    last: watch::Sender<AccessWatch>,
+    /// Ends the session with it.
+    _watching: JoinSet<()>,
 }
 
 impl Session {
     fn new(owner: Scope) -> Self {
-        Self { owner, used: Arc::new(Mutex::new(Instant::now())) }
+        Self { owner, used: Arc::new(Mutex::new(Instant::now())), credential: None }
+    }
+
+    fn use_credential(&self, used: &AccessWatch) {
+        if let Some(credential) = &self.credential {
+            credential.last.send_if_modified(|last| {
+                let is_other = !last.has_credentials_of(used);
+                if is_other {
+                    *last = used.clone();
+                }
+                is_other
+            });
+        }
     }
 
     /// Since when nothing uses it; `None` while something does.
@@ -110,10 +143,65 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// Ends a session whose caller may not have it any more. New requests do not find it.
+    async fn revoke(&self, id: &SessionId) {
+        // Held to the end, because it owns the task that this runs in.
+        let Some(session) = self.lock().remove(id) else { return };
+        let begun = Instant::now();
+        while session.idle_since().is_none() && begun.elapsed() < REVOKE_TIME {
+            sleep(REVOKE_INTERVAL).await;
+        }
+        if let Err(error) = self.local.close_session(id).await {
+            tracing::debug!(%error, "a revoked session was not closed");
+        }
+    }
+
+    fn is_idle(&self, id: &SessionId) -> bool {
+        self.lock().get(id).is_none_or(|session| session.idle_since().is_some())
+    }
+}
+
+/// Ends a session with the credential that was last used in it. One that has expired leaves calls in progress their answer,
+/// and the client time to go on with a new one.
+async fn end_with_credential(
+    sessions: Weak<Sessions>,
+    id: SessionId,
+    mut last: watch::Receiver<AccessWatch>,
+) {
+    loop {
+        let current = last.borrow_and_update().clone();
+        let end = tokio::select! {
+            end = current.ended() => end,
+            changed = last.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        if let StreamEnd::Expired = end {
+            tokio::select! {
+                () = sleep(RESUME_TIME) => {}
+                _ = last.changed() => continue,
+            }
+        }
+        let Some(sessions) = sessions.upgrade() else { return };
+        let is_revoked = matches!(end, StreamEnd::Revoked(_));
+        if is_revoked || sessions.is_idle(&id) {
+            return sessions.revoke(&id).await;
+        }
+    }
+}
+
+/// The session of a caller with this id.
+fn find<'a>(owned: &'a HashMap<SessionId, Session>, id: &str, caller: &Scope) -> Option<&'a Session> {
+    owned.get(id).filter(|session| session.owner == *caller)
+}
+
 /// The sessions as one caller sees them.
 pub(super) struct CallerSessions {
     all: Arc<Sessions>,
     caller: Scope,
+    credential: AccessWatch,
 }
 
 /// Why a session cannot be used.
@@ -128,19 +216,29 @@ pub(super) enum SessionError {
 }
 
 impl CallerSessions {
-    pub(super) fn new(all: Arc<Sessions>, caller: Scope) -> Self {
-        Self { all, caller }
+    pub(super) fn new(all: Arc<Sessions>, caller: Scope, credential: AccessWatch) -> Self {
+        Self { all, caller, credential }
+    }
+
+    /// A new session of the caller.
+    fn session(&self, id: &SessionId) -> Session {
+        let (sender, last) = watch::channel(self.credential.clone());
+        let mut watching = JoinSet::new();
+        watching.spawn(end_with_credential(Arc::downgrade(&self.all), id.clone(), last));
+        let credential = SessionCredential { last: sender, _watching: watching };
+        Session { credential: Some(credential), ..Session::new(self.caller.clone()) }
     }
 
     /// Marks the caller's session with this id as in use.
     pub(super) fn open(&self, id: &HeaderValue) -> Option<OpenSession> {
         let owned = self.all.lock();
-        let session = owned.get(id.to_str().ok()?).filter(|session| session.owner == self.caller)?;
+        let session = find(&owned, id.to_str().ok()?, &self.caller)?;
+        session.use_credential(&self.credential);
         Some(OpenSession(Arc::clone(&session.used)))
     }
 
     fn owns(&self, id: &SessionId) -> bool {
-        self.all.lock().get(id).is_some_and(|session| session.owner == self.caller)
+        find(&self.all.lock(), id, &self.caller).is_some()
     }
 }
 
@@ -153,7 +251,7 @@ impl SessionManager for CallerSessions {
             self.all.local.close_session(&ended).await?;
         }
         let (id, transport) = self.all.local.create_session().await?;
-        self.all.lock().insert(id.clone(), Session::new(self.caller.clone()));
+        self.all.lock().insert(id.clone(), self.session(&id));
         Ok((id, transport))
     }
 
@@ -217,12 +315,13 @@ mod tests {
         for number in 1..MAX_SESSIONS {
             sessions.lock().insert(format!("{number}").into(), Session::new(many.clone()));
         }
-        let view = CallerSessions::new(Arc::new(sessions), many);
-        let in_use = view.open(&HeaderValue::from_static("1")).unwrap();
-        let ended = view.all.make_room().unwrap();
+        let open =
+            |id| find(&sessions.lock(), id, &many).map(|session| OpenSession(Arc::clone(&session.used)));
+        let in_use = open("1").unwrap();
+        let ended = sessions.make_room().unwrap();
         assert_eq!(ended.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["2"]);
-        assert!(view.all.make_room().unwrap().is_empty());
-        assert!(view.open(&HeaderValue::from_static("oldest")).is_none(), "it belongs to another caller");
+        assert!(sessions.make_room().unwrap().is_empty());
+        assert!(open("oldest").is_none(), "it belongs to another caller");
         drop(in_use);
     }
 }

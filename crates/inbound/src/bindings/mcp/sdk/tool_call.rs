@@ -66,7 +66,7 @@ pub(super) async fn call(
         // What the call has reserved for its message and the task is free while it waits.
         exchange.memory.shrink(WAITING_BYTES + question.size());
         let limit = time_limit(exchange, target);
-        request = match ask::ask(context, &question, limit, &exchange.server.ready).await {
+        request = match ask::ask(context, &question, limit, exchange).await {
             Ok(Asked::Answered(Answer::Accepted(request))) => *request,
             Ok(Asked::Answered(Answer::Rejected)) => {
                 return Ok(reject(exchange, question.task()).await.into());
@@ -76,6 +76,7 @@ pub(super) async fn call(
             }
             // The task goes on waiting after the restart.
             Ok(Asked::Closing) => return Ok(convert::refused(&call::draining(Some(question.task()))).into()),
+            Ok(Asked::Revoked(error)) => return Ok(convert::refused(&error).into()),
             Ok(Asked::Cancelled) => {
                 call::cancel(exchange, question.task().clone()).await;
                 return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "the call was cancelled", None));
