@@ -575,7 +575,8 @@ fn read_all(
     auth.options.client_certificates = server.listen.iter().any(ListenAddress::verifies_clients);
     if let Some(in_use) = in_use {
         // These take effect at a start only, also where the agents depend on them.
-        (server.mode, auth) = (in_use.server.mode, in_use.auth.clone());
+        server.mode = in_use.server.mode;
+        auth = AuthConfig { org_secrets: auth.org_secrets, ..in_use.auth.clone() };
     }
     let dial_policy = backends::dial_policy(&file.open("outbound"));
     let dialer = match in_use {

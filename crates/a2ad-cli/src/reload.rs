@@ -1,6 +1,7 @@
 //! Follows changes while the server runs: a saved configuration file, SIGHUP, files of the skills folder, and the tools of MCP
-//! servers. Each becomes a new catalog, which the server swaps in; a run keeps the one it began with. The rate limits are
-//! swapped in with it, and so are the addresses that peers may choose, in the dialler that everything shares.
+//! servers. Each becomes a new catalog, which the server swaps in; a run keeps the one it began with. The rate limits and the
+//! secrets of organisations are swapped in with it, and so are the addresses that peers may choose, in the dialler that
+//! everything shares.
 //!
 //! A configuration that is not valid, or that names a document which cannot be fetched, changes nothing: the one in use
 //! stays, and the log has the problems with file and line. Keys that take effect at a start only are reported when
@@ -252,7 +253,8 @@ impl Reloader {
         let rate_limits = Some(self.loaded.config.rate_limits);
         self.report();
         // The server that would use it has stopped.
-        let _ = self.reloads.send(Reloaded { catalog, rate_limits }).await;
+        let org_secrets = Some(self.loaded.config.auth.org_secrets.clone());
+        let _ = self.reloads.send(Reloaded { catalog, rate_limits, org_secrets }).await;
     }
 
     fn listing(&self) -> Option<Listing> {

@@ -12,6 +12,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use engine::Clock;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
 use rusqlite::Connection;
 use rustix::process::Signal;
@@ -550,4 +551,158 @@ async fn certificates_that_cannot_be_used_are_refused_with_file_and_reason() {
             assert!(errors.contains(&format!("a2ad.toml:5: {expected}")), "{expected}: {errors}");
         }
     }
+}
+
+/// A connection that is used for several requests.
+struct Open(tokio_rustls::client::TlsStream<TcpStream>);
+
+impl Open {
+    #[expect(clippy::disallowed_methods, reason = "a client of its own")]
+    async fn new(client: &Client, address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        Self(TlsConnector::from(Arc::clone(&client.0)).connect(name, stream).await.unwrap())
+    }
+
+    async fn post(&mut self, accept: &str, text: &str) -> std::io::Result<()> {
+        let head = format!(
+            "POST /run/echo HTTP/1.1\r\nhost: localhost\r\naccept: {accept}\r\ncontent-type: text/plain\r\n\
+             content-length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        self.0.write_all(head.as_bytes()).await
+    }
+
+    /// Reads until this text has arrived; an error with what did if the connection ends before.
+    async fn until(&mut self, expected: &str) -> Result<String, String> {
+        let mut text = String::new();
+        let reading = async {
+            let mut buffer = [0; 4 << 10];
+            while !text.contains(expected) {
+                match self.0.read(&mut buffer).await {
+                    Ok(read @ 1..) => text.push_str(&String::from_utf8_lossy(&buffer[..read])),
+                    _ => return false,
+                }
+            }
+            true
+        };
+        let found = tokio::time::timeout(LIMIT, reading).await.unwrap();
+        if found { Ok(text) } else { Err(text) }
+    }
+
+    /// Whether a call on it is answered with a result.
+    async fn is_served(&mut self) -> bool {
+        self.post("text/plain", "hello").await.is_ok() && self.until("hello").await.is_ok()
+    }
+}
+
+#[tokio::test]
+async fn replaced_client_ca_ends_what_is_open_with_its_certificates() {
+    let folder = folder();
+    let [authority, new] = ["ca", "new"].map(|name| Authority::new(folder.path(), name));
+    authority.sign("server", |_| {});
+    authority.sign("alice", |_| {});
+    new.sign("bob", |_| {});
+    let both = [&authority, &new]
+        .map(|one| fs::read_to_string(folder.path().join(format!("{}.pem", one.name))).unwrap())
+        .concat();
+    fs::write(folder.path().join("clients.pem"), both).unwrap();
+    let agents = "default_agent = \"closed\"\n[agents.closed]\nauth = [\"mtls\"]\n[outbound]\nallow = [\"127.0.0.1/32\"]\n\
+         allow_http = true\n[push]\nretry_after = [\"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
+    let server = start(folder.path(), &format!("{}{agents}", two_addresses("clients.pem"))).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let alice = authority.client(Some("alice"));
+    let mut bob = authority.client(None);
+    let of_new = new.client(Some("bob"));
+    Arc::get_mut(&mut bob.0).unwrap().client_auth_cert_resolver =
+        Arc::clone(&of_new.0.client_auth_cert_resolver);
+    let mut stream = Open::new(&alice, secure).await;
+    stream.post("text/event-stream", "hold").await.unwrap();
+    stream.until("event: task").await.unwrap();
+    let (mut idle, mut other) = (Open::new(&alice, secure).await, Open::new(&bob, secure).await);
+    assert!(idle.is_served().await && other.is_served().await);
+    let mut waiting = Open::new(&alice, secure).await;
+    waiting.post("text/plain", "hold").await.unwrap();
+
+    let hook = "{\"url\":\"http://127.0.0.1:1/\"}";
+    let message = "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hold\"}]}";
+    let configuration = format!("{{\"returnImmediately\":true,\"taskPushNotificationConfig\":{hook}}}");
+    let body = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{{\"message\":{message},\
+         \"configuration\":{configuration}}}}}"
+    );
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let sent = alice.request(secure, &request).await.unwrap();
+    assert!(sent.status() == "200" && !sent.text.contains("\"error\""), "{}", sent.text);
+
+    let replaced = std::time::Instant::now();
+    fs::copy(folder.path().join("new.pem"), folder.path().join("clients.pem")).unwrap();
+    let last = stream.until("event: error").await.unwrap();
+    assert!(last.contains("not from an authority"), "{last}");
+    let answer = waiting.until("not from an authority").await.unwrap();
+    assert!(answer.contains(" 401 "), "{answer}");
+    // The files are looked at five times a second.
+    assert!(replaced.elapsed() < Duration::from_millis(1_600), "{:?}", replaced.elapsed());
+    assert!(!idle.is_served().await);
+    assert!(alice.send(secure, "closed", "hello").await.is_err());
+    // A connection whose certificate the new authorities verify goes on.
+    assert!(other.is_served().await);
+    // The webhook is held until the name is verified again.
+    let deliveries = async |is_held: bool| {
+        let looking = async {
+            let list = ["deliveries", "ls", "--config", "a2ad.toml", "--json"];
+            while stdout(&run(folder.path(), &list).await).contains("held: ") != is_held {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, looking).await.unwrap();
+    };
+    deliveries(true).await;
+    new.sign("alice", |_| {});
+    let mut renewed = authority.client(None);
+    let of_new = new.client(Some("alice"));
+    Arc::get_mut(&mut renewed.0).unwrap().client_auth_cert_resolver =
+        Arc::clone(&of_new.0.client_auth_cert_resolver);
+    assert_eq!(renewed.send(secure, "closed", "hello").await.unwrap().status(), "200");
+    deliveries(false).await;
+    server.terminate(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn connection_ends_with_the_certificate_of_its_client() {
+    let folder = folder();
+    let authority = Authority::new(folder.path(), "ca");
+    authority.sign("server", |_| {});
+    // Certificates have whole seconds.
+    let seconds = Clock::system().now().as_millis() / 1_000 + 3;
+    let end = date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds.unsigned_abs());
+    authority.sign("alice", |params| params.not_after = end);
+    let agents = "default_agent = \"closed\"\n[agents.closed]\nauth = [\"mtls\"]\n";
+    let server = start(folder.path(), &format!("{}{agents}", two_addresses("ca.pem"))).await;
+    let secure = addresses(&server, "other_urls")[0];
+    let alice = authority.client(Some("alice"));
+    let mut stream = Open::new(&alice, secure).await;
+    stream.post("text/event-stream", "hold").await.unwrap();
+    stream.until("event: task").await.unwrap();
+    let mut waiting = Open::new(&alice, secure).await;
+    waiting.post("text/plain", "hold").await.unwrap();
+    let mut idle = Open::new(&alice, secure).await;
+    assert!(idle.is_served().await);
+    // The stream can be resumed with a new certificate.
+    stream.until("retry: 1000").await.unwrap();
+    assert!(!idle.is_served().await);
+    assert!(alice.send(secure, "closed", "hello").await.is_err());
+    let list = ["ops", "tasks", "--config", "a2ad.toml", "--json"];
+    let listed = stdout(&run(folder.path(), &list).await);
+    for line in listed.split("\"id\":\"").skip(1) {
+        let id = line.split('"').next().unwrap();
+        run(folder.path(), &["ops", "cancel", id, "--config", "a2ad.toml"]).await;
+    }
+    // A call that waits gets its answer.
+    let answer = waiting.until("anceled").await.unwrap();
+    assert!(answer.contains("HTTP/1.1 "), "{answer}");
+    server.terminate(LIMIT).await.unwrap();
 }

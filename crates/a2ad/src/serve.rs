@@ -1,10 +1,13 @@
 //! The server as a process: listen address, signals, and the order of the shutdown.
 
-use std::{convert::Infallible, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, convert::Infallible, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use engine::{Catalog, Clock, CurrentCatalog, Limits, STOP_GRACE};
 use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{Audit, AuditEntry, HttpService, RateLimits, ServerOptions, listen, tls::TlsError};
+use protocol::model::Secret;
 use store::InstanceState;
 use tokio::{
     net::ToSocketAddrs,
@@ -66,11 +69,13 @@ pub struct Reloaded {
     pub catalog: Catalog,
     /// How often callers may call; `None`: as before.
     pub rate_limits: Option<RateLimits>,
+    /// The secrets of organisations by domain; `None`: as before.
+    pub org_secrets: Option<BTreeMap<String, Secret>>,
 }
 
 impl From<Catalog> for Reloaded {
     fn from(catalog: Catalog) -> Self {
-        Self { catalog, rate_limits: None }
+        Self { catalog, rate_limits: None, org_secrets: None }
     }
 }
 
@@ -280,9 +285,12 @@ pub(crate) async fn apply_reloads(
     reloads: Option<mpsc::Receiver<Reloaded>>,
 ) -> Infallible {
     if let Some(mut reloads) = reloads {
-        while let Some(Reloaded { catalog, rate_limits }) = reloads.recv().await {
+        while let Some(Reloaded { catalog, rate_limits, org_secrets }) = reloads.recv().await {
             if let Some(rate_limits) = rate_limits {
                 service.set_rate_limits(rate_limits);
+            }
+            if let Some(org_secrets) = org_secrets {
+                service.set_org_secrets(&org_secrets);
             }
             let replaced = current.swap(catalog);
             // Not on a thread that serves requests.

@@ -37,7 +37,10 @@ pub(crate) const AUTH_NAMES: [(&str, AuthMethod); 6] = [
 pub(crate) struct AuthConfig {
     /// What the audience of a token must be, if it has one; `None`: the address of the server.
     pub(crate) audience: Option<String>,
-    /// Everything else.
+    /// The secrets of organisations by domain. Which credentials an agent accepts that lists none depends on those of the
+    /// start, so that removing the last one opens no agent.
+    pub(crate) org_secrets: BTreeMap<String, Secret>,
+    /// Everything else, and the secrets of organisations at the start.
     pub(crate) options: AuthOptions,
 }
 
@@ -122,11 +125,13 @@ impl AuthConfig {
 
 pub(super) fn auth(section: &Section<'_>) -> AuthConfig {
     let bearer = |item: &Item| named_secret(item, auth_checks::check_static_token);
+    let org_secrets = org_secrets(&section.open("org_secrets"));
     AuthConfig {
+        org_secrets: org_secrets.clone(),
         audience: section.get("audience", text).filter(|audience| !audience.is_empty()),
         options: AuthOptions {
             secret: secret(section),
-            org_secrets: org_secrets(&section.open("org_secrets")),
+            org_secrets,
             allow_anonymous_tokens: section.get("allow_anonymous_tokens", Item::boolean).unwrap_or(false),
             bearer: section.get("bearer_env", bearer).flatten().map(|found| found.secret),
             issuers: issuers(section),

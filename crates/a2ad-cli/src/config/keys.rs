@@ -850,9 +850,8 @@ pub(super) static TABLES: &[KeyTable] = &[
             table(
                 "org_secrets",
                 "Secrets of HS256 tokens of organisations; `ID` is the value of the claim `org_domain`, such as \
-                 `\"acme.example\"`.",
-            )
-            .at_start(),
+                 `\"acme.example\"`. Removing or replacing one ends what is open with its tokens.",
+            ),
             key(
                 "bearer_env",
                 "string",
@@ -867,7 +866,7 @@ pub(super) static TABLES: &[KeyTable] = &[
     },
     KeyTable {
         path: "auth.org_secrets.ID",
-        keys: &[derived("env", "string", "required", "The environment variable with the secret.").at_start()],
+        keys: &[derived("env", "string", "required", "The environment variable with the secret.")],
         reserved: &[],
     },
     KeyTable {

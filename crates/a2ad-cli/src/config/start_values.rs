@@ -84,6 +84,6 @@ mod tests {
             "[auth.org_secrets.a]\nenv = \"B\"\n[[auth.issuers]]\nissuer = \"i\"\naudience = \"x\"\n[auth.api_keys]\nprefix = \"p\"\n",
         );
         let changed: Vec<_> = old.changed(&new).collect();
-        assert_eq!(changed, ["auth.api_keys.prefix", "auth.issuers", "auth.org_secrets"]);
+        assert_eq!(changed, ["auth.api_keys.prefix", "auth.issuers"]);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use super::{ECHO, Running, TOKEN};
+use testkit::http1;
+
+use super::{ECHO, Running, SECRET, TOKEN, program};
 
 const BEARER: (&str, &str) = ("TOKEN", TOKEN);
 const LISTED: &str = "[agents.a]\nauth = [\"bearer\"]\n[auth]\nbearer_env = \"TOKEN\"\n";
@@ -94,4 +96,40 @@ async fn auth_and_mode_take_effect_at_a_start_only() {
         .await;
     assert_eq!(running.status("a", &[]).await, 200);
     assert!(running.server.log().contains("calls without a credential are accepted by a:"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn removed_secret_of_an_organisation_ends_what_is_open_with_its_tokens() {
+    let organisations = "[auth.org_secrets.\"other.example\"]\nenv = \"OTHER\"\n";
+    let acme = "[auth.org_secrets.\"acme.example\"]\nenv = \"ACME\"\n";
+    let variables = [("ACME", "a-secret-of-acme-0123456789"), ("OTHER", SECRET)];
+    let running =
+        Running::start("127.0.0.1:0", &format!("{ECHO}[agents.a]\n{organisations}{acme}"), &variables).await;
+    let token = async |domain: &str| {
+        let mut command = program(running.folder.path(), "", &variables);
+        let output = command.args(["token", "--org", domain, "--sub", "alice"]).output().await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        format!("Bearer {}", String::from_utf8(output.stdout).unwrap().trim())
+    };
+    let (of_acme, of_other) = (token("acme.example").await, token("other.example").await);
+    let mut stream = http1::Connection::open(running.server.address).await.unwrap();
+    let headers = [
+        ("authorization", of_acme.as_str()),
+        ("accept", "text/event-stream"),
+        ("content-type", "text/plain"),
+    ];
+    stream.send("POST", "/a2a/a/run/echo", &headers, b"hold").await.unwrap();
+    assert_eq!(stream.head().await.unwrap().status, 200);
+    running.save_and_wait(&format!("[agents.a]\n{organisations}"), RELOADED).await;
+    let body = tokio::time::timeout(Duration::from_secs(1), stream.body()).await.unwrap().unwrap();
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains("event: error") && body.contains("was removed or replaced"), "{body}");
+    assert_eq!(running.status("a", &[("authorization", &of_acme)]).await, 401);
+    assert_eq!(running.status("a", &[("authorization", &of_other)]).await, 200);
+    // Without any of them, agents that list nothing still require what the start has configured.
+    running.save_and_wait("[agents.a]\n", RELOADED).await;
+    assert_eq!(running.status("a", &[("authorization", &of_other)]).await, 401);
+    assert_eq!(running.status("a", &[]).await, 401);
+    running.save_and_wait(&format!("[agents.a]\n{acme}"), RELOADED).await;
+    assert_eq!(running.status("a", &[("authorization", &of_acme)]).await, 200);
 }
