@@ -65,14 +65,14 @@ impl Reader {
         }
     }
 
-    /// Adds the next body chunk. [`Self::next`] must have returned `None` for the previous one.
+    /// Adds the next body chunk. [`Self::next_frame`] must have returned `None` for the previous one.
     pub fn feed(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "the previous chunk must be consumed first");
         self.chunk = chunk;
     }
 
     /// The next complete frame; `None` if another chunk is needed.
-    pub fn next(&mut self) -> Result<Option<Frame>, TooLarge> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, TooLarge> {
         while let Some(line) = self.next_line()? {
             if !line.is_empty() {
                 self.field(&line);
@@ -160,7 +160,7 @@ mod tests {
         let mut frames = Vec::new();
         for chunk in body.as_bytes().chunks(size) {
             reader.feed(Bytes::copy_from_slice(chunk));
-            while let Some(frame) = reader.next().unwrap() {
+            while let Some(frame) = reader.next_frame().unwrap() {
                 let seq = frame.seq();
                 frames.extend(frame.data.map(|data| (seq, String::from_utf8(data).unwrap())));
             }
@@ -229,8 +229,8 @@ mod tests {
         reader.feed(Bytes::from_static(b"event: error\nid: a-1\nretry: 5\ndata:\n\nid: b\n\n"));
         let text = |text: &str| Some(text.to_owned());
         let whole = Frame { event: text("error"), id: text("a-1"), data: Some(Vec::new()), retry: Some(5) };
-        assert_eq!(reader.next(), Ok(Some(whole)));
-        assert_eq!(reader.next(), Ok(Some(Frame { id: text("b"), ..Frame::default() })));
+        assert_eq!(reader.next_frame(), Ok(Some(whole)));
+        assert_eq!(reader.next_frame(), Ok(Some(Frame { id: text("b"), ..Frame::default() })));
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             [("retry: 1000\n", 1000), ("retry: soon\n", 1000), ("retry:5\n", 5), ("retry\n", 5)]
         {
             reader.feed(Bytes::from_static(line.as_bytes()));
-            assert_eq!(reader.next(), Ok(None));
+            assert_eq!(reader.next_frame(), Ok(None));
             assert_eq!(reader.retry(), Some(Duration::from_millis(millis)), "{line}");
         }
     }
@@ -267,7 +267,7 @@ mod tests {
                 let mut reader = Reader::new(LIMIT);
                 let outcome = body.as_bytes().chunks(size).find_map(|chunk| {
                     reader.feed(Bytes::copy_from_slice(chunk));
-                    reader.next().err()
+                    reader.next_frame().err()
                 });
                 assert_eq!(outcome, Some(TooLarge(LIMIT)), "{body:?} in chunks of {size}");
             }
@@ -278,8 +278,8 @@ mod tests {
     fn frames_before_an_oversized_one_are_returned() {
         let mut reader = Reader::new(LIMIT);
         reader.feed(Bytes::from(format!("data: a\n\ndata: {}\n\n", "x".repeat(LIMIT))));
-        assert_eq!(reader.next(), Ok(Some(Frame { data: Some(b"a".to_vec()), ..Frame::default() })));
-        assert_eq!(reader.next(), Err(TooLarge(LIMIT)));
+        assert_eq!(reader.next_frame(), Ok(Some(Frame { data: Some(b"a".to_vec()), ..Frame::default() })));
+        assert_eq!(reader.next_frame(), Err(TooLarge(LIMIT)));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl EventStream {
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         loop {
-            match self.reader.next() {
+            match self.reader.next_frame() {
                 Err(TooLarge(limit_bytes)) => {
                     return Poll::Ready(Some(Err(Error::TooLarge { limit_bytes })));
                 }

@@ -59,6 +59,7 @@ pub(crate) async fn fill(
                     progress_size: 0,
                     key,
                     caps: PrincipalCaps::default(),
+                    asking_turns: 0,
                 })))
             })
             .collect();

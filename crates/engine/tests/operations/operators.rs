@@ -39,7 +39,8 @@ async fn engine_of_operators_leaves_work_that_is_due() {
     let engine = Engine::for_operators(store, feed, catalog, clock);
     // An engine that claims work does it between these reads.
     for _ in 0..50 {
-        let TaskCounts { queued, running, .. } = with_timeout(engine.operator_tasks().counts()).await.unwrap();
+        let TaskCounts { queued, running, .. } =
+            with_timeout(engine.operator_tasks().counts()).await.unwrap();
         assert_eq!((queued, running, runs.load(Ordering::SeqCst)), (1, 0, 0));
     }
 }

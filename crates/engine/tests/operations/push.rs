@@ -13,8 +13,7 @@ use a2ad_engine::{
     SwitchState,
     push::{
         AddressGate, DeliveryId, ListedDelivery, ListedState, PushPolicy, PushRequest, PushSender, PushSetup,
-        Resent,
-        SendResult,
+        Resent, SendResult,
     },
     store::WebhookNo,
 };

@@ -124,7 +124,7 @@ impl Server {
         let slot = call.lease.slot();
         // Parked first: its question may be cancelled as soon as it is known.
         let token = self.parked.park(scope.clone(), task, call);
-        self.change(|slots| slots.asked(slot, scope, Instant::now()));
+        self.change(|slots| slots.asked(slot, &scope, Instant::now()));
         token
     }
 

@@ -144,11 +144,11 @@ impl<C: Clone, L> Slots<C, L> {
     }
 
     /// The server asks the client of the call on this slot. Only a process that runs one call at a time is kept by that.
-    pub(super) fn asked(&mut self, id: u64, scope: Scope, now: Instant) {
+    pub(super) fn asked(&mut self, id: u64, scope: &Scope, now: Instant) {
         let exclusive = |slot: &&mut Slot<C>| slot.ready.as_ref().is_some_and(|ready| ready.exclusive);
         let Some(slot) = self.slot(id).filter(exclusive) else { return };
         slot.question = Some(Question { scope: scope.clone(), since: now });
-        let own = || self.questions().filter(|(_, question)| same_principal(&question.scope, &scope));
+        let own = || self.questions().filter(|(_, question)| same_principal(&question.scope, scope));
         if own().count() > (self.pool.max / 2).max(1)
             && let Some((oldest, _)) = own().min_by_key(|(_, question)| question.since)
         {
@@ -217,10 +217,8 @@ impl<C: Clone, L> Slots<C, L> {
             actions.grants.extend(self.waiting.drain().map(|grant| (grant, Err(why.clone()))));
         }
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.serve(
-            |context| self.grant(context),
-            |grant, granted| actions.grants.push((grant, Ok(granted))),
-        );
+        waiting
+            .serve(|context| self.grant(context), |grant, granted| actions.grants.push((grant, Ok(granted))));
         self.waiting = waiting;
         let mut starts = self.wanted_starts(now);
         if starts == 0

@@ -62,7 +62,7 @@ impl Fixture {
         self.make_ready(true);
         let id = slot_of(&mut call).expect("a process is free");
         self.now += Duration::from_millis(1);
-        self.slots.asked(id, conversation(principal, "c").scope, self.now);
+        self.slots.asked(id, &conversation(principal, "c").scope, self.now);
         self.dispatch();
         id
     }
@@ -232,7 +232,7 @@ async fn principal_waits_for_its_own_question_until_the_client_had_time_to_answe
     assert_eq!(it.cancelled, [asked]);
     it.make_ready(true);
     let again = slot_of(&mut own).unwrap();
-    it.slots.asked(again, conversation("a", "c").scope, it.now);
+    it.slots.asked(again, &conversation("a", "c").scope, it.now);
     it.dispatch();
     let _other = it.call_of("b", "c");
     assert_eq!(it.cancelled, [asked, again], "at once for another principal");
@@ -273,7 +273,7 @@ async fn question_keeps_no_process_that_runs_many_calls() {
     it.make_ready(false);
     for _ in 0..3 {
         let id = slot_of(&mut it.call_of("a", "c")).unwrap();
-        it.slots.asked(id, conversation("a", "c").scope, it.now);
+        it.slots.asked(id, &conversation("a", "c").scope, it.now);
     }
     assert_eq!(slot_of(&mut it.call_of("b", "c")), Some(0));
     assert_eq!((it.cancelled.len(), it.started.len()), (0, 1), "no other process is needed");

@@ -133,7 +133,7 @@ where
 {
     async fn next(&mut self) -> Option<Frame> {
         loop {
-            match self.frames.next() {
+            match self.frames.next_frame() {
                 Ok(Some(event)) => match self.stream.admit(event) {
                     Some(event) => return Some(event),
                     None => tracing::debug!("an MCP server sent a message on the stream of another request"),
@@ -194,7 +194,7 @@ pub(in super::super) fn read_events(chunks: &[&[u8]]) -> Vec<String> {
     for chunk in chunks {
         frames.feed(Bytes::copy_from_slice(chunk));
         loop {
-            let event = match frames.next() {
+            let event = match frames.next_frame() {
                 Ok(None) => break,
                 Ok(Some(event)) => stream.admit(event),
                 Err(too_large) => {
