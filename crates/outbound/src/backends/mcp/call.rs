@@ -251,7 +251,7 @@ impl McpTool {
     /// The call stays open while the client answers. `problem` is what was wrong with its last answer.
     fn park(&self, call: &Call<'_>, parked: ParkedCall, problem: Option<&str>) -> Reply {
         let requests = vec![(String::new(), parked.asked.question.clone())];
-        let token = self.server().park(call.turn.scope.clone(), call.turn.task_id.clone(), parked);
+        let token = self.server().park(&call.turn.scope, call.turn.task_id.clone(), parked);
         reply::ask(self.name(), &requests, problem, &State::Open { token })
     }
 

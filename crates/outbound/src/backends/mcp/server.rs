@@ -120,11 +120,11 @@ impl Server {
     }
 
     /// Keeps a call while its client answers; the token finds it again.
-    pub(super) fn park(self: &Arc<Self>, scope: Scope, task: TaskId, call: ParkedCall) -> String {
+    pub(super) fn park(self: &Arc<Self>, scope: &Scope, task: TaskId, call: ParkedCall) -> String {
         let slot = call.lease.slot();
         // Parked first: its question may be cancelled as soon as it is known.
         let token = self.parked.park(scope.clone(), task, call);
-        self.change(|slots| slots.asked(slot, &scope, Instant::now()));
+        self.change(|slots| slots.asked(slot, scope, Instant::now()));
         token
     }
 
