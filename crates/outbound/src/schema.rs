@@ -5,8 +5,8 @@
 //! Schemas and values come from others, so what a check may cost is bounded. The library's check is the fastest, but it
 //! repeats work where subschemas refer to each other, and its errors contain those of all alternatives. It checks what
 //! is not recursive and small by its size: subschemas times values in it. Everything else, and the text of every error,
-//! is the work of a [`Walk`], which repeats nothing and can be interrupted. A check of more than [`INLINE_STEPS`] runs
-//! on a thread of its own with a deadline ([`LargeCheck`]).
+//! is a walk of our own (`walk.rs`), which repeats nothing and can be interrupted. A check of more than 20,000 steps runs
+//! on a thread of its own with a deadline (`large.rs`).
 
 mod budget;
 mod graph;
