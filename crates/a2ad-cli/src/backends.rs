@@ -17,7 +17,7 @@ use outbound::{
     backends::mcp::{McpConfig, McpServer, Status, Tool},
     process::Launcher,
     schema::{InvalidSchema, Schema},
-    skill::Skill,
+    skill::BackendSkill,
 };
 use protocol::Json;
 use tokio::sync::watch;
@@ -34,7 +34,7 @@ const FIRST_LIST: Duration = Duration::from_secs(15);
 pub(crate) struct Backends {
     mcp: BTreeMap<String, Running>,
     /// By the name of the document.
-    operations: BTreeMap<String, Vec<Skill>>,
+    operations: BTreeMap<String, Vec<BackendSkill>>,
     /// What is known about the calls of each backend; kept over reloads.
     records: Mutex<BTreeMap<BackendName, Arc<CallRecord>>>,
 }
@@ -165,7 +165,7 @@ impl Backends {
     }
 
     /// All tools of an MCP server as skills.
-    pub(crate) fn tool_skills(&self, server: &str) -> Vec<Skill> {
+    pub(crate) fn tool_skills(&self, server: &str) -> Vec<BackendSkill> {
         let Some(running) = self.mcp.get(server) else { return Vec::new() };
         let tools = running.tools.borrow().clone();
         let skills = tools.iter().flat_map(|tools| tools.iter()).filter_map(|tool| running.skill(tool));
@@ -173,10 +173,10 @@ impl Backends {
     }
 
     /// One tool as a skill. Without its schemas if the server has not listed it; its calls fail if they are too complex.
-    pub(crate) fn tool_skill(&self, server: &str, tool: &str) -> Skill {
+    pub(crate) fn tool_skill(&self, server: &str, tool: &str) -> BackendSkill {
         let running = self.mcp.get(server);
         let listed = self.tools(server).and_then(|tools| tools.iter().find(|one| one.name == tool).cloned());
-        let without_schemas = |backend| Skill {
+        let without_schemas = |backend| BackendSkill {
             id: tool.to_owned(),
             description: format!("The tool {tool} of the MCP server {server}"),
             tags: Vec::new(),
@@ -197,15 +197,15 @@ impl Backends {
     }
 
     /// The operations of an OpenAPI document as skills.
-    pub(crate) fn operations(&self, document: &str) -> Vec<Skill> {
+    pub(crate) fn operations(&self, document: &str) -> Vec<BackendSkill> {
         let skills = self.operations.get(document).cloned().unwrap_or_default();
         skills.into_iter().map(|skill| self.recorded(OPENAPI, document, skill)).collect()
     }
 
     /// A skill whose calls are recorded under the name of its backend.
-    pub(crate) fn recorded(&self, kind: &'static str, name: &str, skill: Skill) -> Skill {
+    pub(crate) fn recorded(&self, kind: &'static str, name: &str, skill: BackendSkill) -> BackendSkill {
         let record = self.record((name.to_owned(), kind));
-        Skill { backend: Arc::new(RecordedBackend::new(Arc::clone(&skill.backend), record)), ..skill }
+        BackendSkill { backend: Arc::new(RecordedBackend::new(Arc::clone(&skill.backend), record)), ..skill }
     }
 
     /// The backends of a configuration, for operators.
@@ -281,9 +281,9 @@ impl Running {
     }
 
     /// A tool as a skill; `None` if it cannot be offered.
-    fn skill(&self, tool: &Tool) -> Option<Skill> {
+    fn skill(&self, tool: &Tool) -> Option<BackendSkill> {
         let output_schema = tool.output_schema.as_ref().map(|text| schema(tool, text));
-        Some(Skill {
+        Some(BackendSkill {
             id: tool.name.clone(),
             description: tool.description.clone(),
             tags: Vec::new(),

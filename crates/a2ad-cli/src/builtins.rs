@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use engine::{AgentInfo, DynAgent, RegisteredAgent};
+use engine::{RegisteredAgent, Skill};
 use outbound::agents;
 
 static ADDED: OnceLock<Vec<RegisteredAgent>> = OnceLock::new();
@@ -27,11 +27,22 @@ pub(crate) fn demo_names() -> Vec<&'static str> {
     agents::demo_names().into_iter().chain(added_names()).collect()
 }
 
-/// The card data of a built-in agent, and the agent.
-pub(crate) fn find(name: &str) -> Option<(AgentInfo, DynAgent)> {
-    let found = added().iter().find(|agent| agent.info().id == name);
-    let found = found.map(|agent| (agent.info().clone(), agent.agent().clone()));
-    found.or_else(|| agents::info(name).zip(agents::builtin(name)))
+/// A built-in agent.
+pub(crate) fn find(name: &str) -> Option<RegisteredAgent> {
+    find_added(name).cloned().or_else(|| agents::builtin(name))
+}
+
+/// A built-in agent as one skill of another agent. Those that are added have a skill with their name.
+pub(crate) fn main_skill(name: &str) -> Option<Skill> {
+    let Some(agent) = find_added(name) else { return agents::main_skill(name) };
+    let mut skill = Skill::clone(agent.skills().find(name)?);
+    skill.card.input_modes.clone_from(&agent.info().input_modes);
+    skill.card.output_modes.clone_from(&agent.info().output_modes);
+    Some(skill)
+}
+
+fn find_added(name: &str) -> Option<&'static RegisteredAgent> {
+    added().iter().find(|agent| agent.info().id == name)
 }
 
 fn added_names() -> impl Iterator<Item = &'static str> {

@@ -67,7 +67,7 @@ pub(crate) fn describe(config: &Config) -> String {
         for warning in agent.warnings(&config.auth) {
             out += &format!("  warning {warning}\n");
         }
-        for skill in registered.info().skills.iter() {
+        for skill in registered.skill_cards() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
         for source in agent.skills.iter().filter(|source| source.is_open_ended(&config.openapi)) {
@@ -271,7 +271,7 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, co
     out.text("id", &agent.id);
     out.text("name", &info.name);
     out.text("description", &info.description);
-    out.key("skills").array(&info.skills, |out, skill| {
+    out.key("skills").array(registered.skill_cards(), |out, skill| {
         out.object(|out| {
             out.text("id", &skill.id);
             out.text("description", &skill.description);

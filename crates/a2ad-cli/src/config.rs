@@ -53,7 +53,7 @@ use outbound::{
     },
     dial::{DialPolicy, Dialer},
     schema::Schema,
-    skill::Skill,
+    skill::BackendSkill,
 };
 use protocol::{
     ErrorTable,
@@ -341,7 +341,7 @@ impl fmt::Debug for BackendConfig {
 /// `[openapi.ID]`
 pub(crate) enum DocumentConfig {
     /// From a file, which was read with the configuration.
-    Read(Vec<Skill>),
+    Read(Vec<BackendSkill>),
     /// Fetched when the server starts.
     Fetched { url: String, config: Box<OpenApiConfig> },
 }
@@ -358,7 +358,7 @@ impl DocumentConfig {
     }
 
     /// The operations as skills.
-    pub(crate) async fn skills(&self, dialer: &Dialer) -> anyhow::Result<Vec<Skill>> {
+    pub(crate) async fn skills(&self, dialer: &Dialer) -> anyhow::Result<Vec<BackendSkill>> {
         match self {
             Self::Read(skills) => Ok(skills.clone()),
             Self::Fetched { url, config } => {
@@ -380,7 +380,11 @@ impl fmt::Debug for DocumentConfig {
 }
 
 /// The operations of a document that the configuration selects, as skills.
-fn document_skills(text: &str, config: &OpenApiConfig, dialer: &Dialer) -> Result<Vec<Skill>, OpenApiError> {
+fn document_skills(
+    text: &str,
+    config: &OpenApiConfig,
+    dialer: &Dialer,
+) -> Result<Vec<BackendSkill>, OpenApiError> {
     let operations = openapi::parse(text)?.operations(config)?;
     for skipped in &operations.skipped {
         tracing::warn!(document = %config.name, operation = %skipped.target, reason = %skipped.reason, "operation skipped");

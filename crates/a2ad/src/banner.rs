@@ -135,7 +135,7 @@ impl Banner<'_> {
             .map(|(name, value)| format!(" -H \"{name}: {value}\""))
             .collect();
         let agent = found.info();
-        let example = agent.skills.iter().find_map(|skill| skill.examples.first());
+        let example = found.skill_cards().find_map(|skill| skill.examples.first());
         let example = example.map_or("hello", String::as_str);
         // Escaped for a single-quoted shell string.
         let example = example.replace('\'', r"'\''");
@@ -219,9 +219,8 @@ mod tests {
 
     #[test]
     fn the_text_shows_the_address_the_agents_and_an_example() {
-        let mut info = agents::info("echo").unwrap();
-        info.skills[0].examples[0] = "it's me".into();
-        let echo = RegisteredAgent::new(info, agents::builtin("echo").unwrap());
+        let echo = agents::builtin("echo").unwrap();
+        let echo = echo.with_skill("echo", |skill| skill.card.examples[0] = "it's me".into());
         let catalog = Catalog::new("echo", [echo.clone()]);
         let server_options = ServerOptions {
             accepted_versions: inbound::AcceptedVersions {

@@ -309,15 +309,14 @@ impl Builder {
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
         let card = card.into().completed();
         self.invalid_setting = self.invalid_setting.or_else(|| card.invalid_setting());
+        let skills = card.skill_set(&DynAgent::new(agent));
         self.listed_auth.extend(card.auth.map(|methods| (card.info.id.clone(), methods)));
-        let registered = RegisteredAgent::new(card.info, DynAgent::new(agent))
+        let registered = RegisteredAgent::new(card.info, skills)
             .with_dedupe(card.dedupe)
             .with_retention(card.retention)
             .with_settings(card.settings)
             .with_run_settings(card.run_settings);
-        let with_skill =
-            |registered: RegisteredAgent, (skill, settings)| registered.with_skill_settings(skill, settings);
-        self.registered.push(card.skill_settings.into_iter().fold(registered, with_skill));
+        self.registered.push(registered);
         self
     }
 

@@ -30,7 +30,7 @@ pub(crate) use turn::CheckpointTooLarge;
 pub use turn::{Record, Recording, Turn};
 pub use update::Update;
 
-pub(crate) use journal::{Journal, JournalTooLarge};
+pub(crate) use journal::{Journal, JournalTooLarge, OutcomeJournal};
 pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
 pub(crate) use update::message_size;

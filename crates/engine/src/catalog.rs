@@ -8,13 +8,11 @@ mod agent_search;
 mod auth_methods;
 mod card_cache;
 mod profile;
-mod run_policy;
 pub mod search;
 mod settings;
-mod skill_schemas;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fmt::{self, Debug, Formatter},
     sync::{
         Arc,
@@ -32,19 +30,18 @@ pub use agent_search::FoundAgent;
 pub use auth_methods::{AuthMethod, AuthMethods};
 pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
-pub use run_policy::{RunPolicy, RunSettings};
 pub use settings::{AgentSettings, EndUser, ExtendedCard};
-pub use skill_schemas::SkillSchemas;
 
 use crate::{
     access_changes::AccessChanges,
-    agent::{Agent as _, DynAgent},
+    agent::Agent as _,
     agent_switches::{AgentSwitch, SwitchState, Switches, SwitchesByAgent},
     clock::Clock,
     idempotency::Dedupe,
     retention::Retention,
     runner::Limits,
     scope::Scope,
+    skill::{RunPolicy, RunSettings, Skill, SkillSet, SkillVisibility},
 };
 
 /// The tenant of requests that name none.
@@ -54,17 +51,11 @@ pub const DEFAULT_TENANT: &str = "default";
 #[derive(Clone)]
 pub struct RegisteredAgent {
     info: AgentInfo,
-    agent: DynAgent,
+    skills: SkillSet,
     dedupe: Dedupe,
     retention: Retention,
     settings: AgentSettings,
     run_settings: RunSettings,
-    /// By skill id.
-    skill_settings: BTreeMap<String, RunSettings>,
-    /// The index of each skill in the list of skills, by id.
-    skill_indexes: HashMap<String, usize>,
-    /// By skill id.
-    skill_schemas: HashMap<String, SkillSchemas>,
     /// The media types of the agent and of all its skills.
     all_modes: Modes,
     /// Those of the agent and of the skills on its public card.
@@ -76,7 +67,7 @@ pub struct RegisteredAgent {
     switch: Option<AgentSwitch>,
 }
 
-/// What an agent's card shows.
+/// What an agent's card shows beside its skills.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {
     /// Id in paths and scopes.
@@ -87,8 +78,6 @@ pub struct AgentInfo {
     pub description: String,
     /// The agent's own version, not the protocol's.
     pub version: String,
-    /// Skills in card order.
-    pub skills: Vec<AgentSkill>,
     /// Default input media types.
     pub input_modes: Vec<String>,
     /// Default output media types.
@@ -97,20 +86,18 @@ pub struct AgentInfo {
 
 impl RegisteredAgent {
     /// With default deduplication, retention and settings.
-    pub fn new(info: AgentInfo, agent: DynAgent) -> Self {
+    pub fn new(info: AgentInfo, skills: impl Into<SkillSet>) -> Self {
+        let skills = skills.into();
         Self {
             anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
-            skill_indexes: skill_indexes(&info.skills),
-            skill_schemas: HashMap::new(),
-            all_modes: Modes::of(&info, &info.skills),
-            public_modes: Modes::of(&info, &info.skills),
+            all_modes: Modes::of(&info, skills.iter().map(|skill| &skill.card)),
+            public_modes: Modes::of(&info, public(&skills)),
             info,
-            agent,
+            skills,
             dedupe: Dedupe::default(),
             retention: Retention::default(),
             settings: AgentSettings::default(),
             run_settings: RunSettings::default(),
-            skill_settings: BTreeMap::new(),
             cards: CardCache::default(),
             switch: None,
         }
@@ -131,9 +118,7 @@ impl RegisteredAgent {
     /// How this agent is served.
     #[must_use]
     pub fn with_settings(self, settings: AgentSettings) -> Self {
-        let mut changed = Self { settings, cards: CardCache::default(), ..self };
-        changed.public_modes = Modes::of(&changed.info, changed.public_skills());
-        changed
+        Self { settings, cards: CardCache::default(), ..self }
     }
 
     /// Execution settings of all its skills.
@@ -142,18 +127,15 @@ impl RegisteredAgent {
         Self { run_settings, ..self }
     }
 
-    /// Execution settings of one skill; where they are not set, those of the agent apply.
+    /// The same agent with one skill changed.
     #[must_use]
-    pub fn with_skill_settings(mut self, skill: impl Into<String>, settings: RunSettings) -> Self {
-        self.skill_settings.insert(skill.into(), settings);
-        self
-    }
-
-    /// The schemas of one skill.
-    #[must_use]
-    pub fn with_skill_schemas(mut self, skill: impl Into<String>, schemas: SkillSchemas) -> Self {
-        self.skill_schemas.insert(skill.into(), schemas);
-        self
+    pub fn with_skill(self, id: &str, change: impl FnOnce(&mut Skill)) -> Self {
+        let skills = self.skills.with_skill(id, change);
+        let (all_modes, public_modes) = (
+            Modes::of(&self.info, skills.iter().map(|skill| &skill.card)),
+            Modes::of(&self.info, public(&skills)),
+        );
+        Self { skills, all_modes, public_modes, cards: CardCache::default(), ..self }
     }
 
     /// As an operator has decided, whatever its settings are.
@@ -169,25 +151,24 @@ impl RegisteredAgent {
     /// What applies to the runs of a task with this skill. A task without a skill has the settings of the agent's skill
     /// if there is only one, else those of the agent.
     pub fn policy(&self, skill: Option<&str>, limits: &Limits) -> RunPolicy {
-        RunPolicy::new(self.run_settings(skill), self.agent.policy(), limits)
+        match skill.map_or_else(|| self.only_skill(), |id| self.skills.find(id)) {
+            Some(skill) => self.policy_of(skill, limits),
+            None => RunPolicy::new(self.run_settings, self.skills.shared_policy(), limits),
+        }
     }
 
-    fn run_settings(&self, skill: Option<&str>) -> RunSettings {
-        let only = || match self.info.skills.as_slice() {
-            [only] => Some(only.id.as_str()),
-            _ => None,
-        };
-        let of_skill = match skill.or_else(only) {
-            Some(skill) if !self.skill_settings.is_empty() => self.skill_settings.get(skill),
-            _ => None,
-        };
-        of_skill.map_or(self.run_settings, |settings| settings.or(self.run_settings))
+    /// What applies to the runs of a skill.
+    pub(crate) fn policy_of(&self, skill: &Skill, limits: &Limits) -> RunPolicy {
+        RunPolicy::new(skill.run.or(self.run_settings), skill.work.policy(), limits)
+    }
+
+    fn only_skill(&self) -> Option<&Arc<Skill>> {
+        self.skills.iter().next().filter(|_| self.skills.len() == 1)
     }
 
     /// The skills that have their own time to wait for the client.
     pub fn skill_interrupted_ttls(&self) -> impl Iterator<Item = (&str, Duration)> {
-        let skills = self.skill_settings.iter();
-        skills.filter_map(|(skill, settings)| Some((skill.as_str(), settings.interrupted_ttl?)))
+        self.skills.iter().filter_map(|skill| Some((skill.id(), skill.run.interrupted_ttl?)))
     }
 
     /// Which messages get an idempotency key.
@@ -220,38 +201,50 @@ impl RegisteredAgent {
         &self.info
     }
 
+    /// All its skills, whoever may use them.
+    pub fn skills(&self) -> &SkillSet {
+        &self.skills
+    }
+
+    /// What the cards show of its skills.
+    pub fn skill_cards(&self) -> impl Iterator<Item = &AgentSkill> {
+        self.skills.iter().map(|skill| &skill.card)
+    }
+
     /// The skills that exist for a caller.
-    pub fn skills_for<'a>(&'a self, caller: &'a Scope) -> impl Iterator<Item = &'a AgentSkill> {
-        self.info.skills.iter().filter(|skill| self.settings.offers_skill(&skill.id, caller))
+    pub fn skills_for<'a>(&'a self, caller: &Scope) -> impl Iterator<Item = &'a Skill> + use<'a> {
+        let sees_extended = self.settings.sees_extended_skills(caller);
+        self.skills.iter().map(|skill| &**skill).filter(move |skill| sees_extended || skill.is_public())
     }
 
     /// The skills that the public card shows.
     pub fn public_skills(&self) -> impl Iterator<Item = &AgentSkill> {
-        self.info.skills.iter().filter(|skill| !self.settings.extended_skills.contains(&skill.id))
+        public(&self.skills)
     }
 
     /// How many skills the public card shows.
     pub fn public_skill_count(&self) -> usize {
-        let hidden = self.settings.extended_skills.iter().filter(|id| self.skill(id).is_some());
-        self.info.skills.len() - hidden.count()
+        self.public_skills().count()
     }
 
-    /// The skill with this id, whoever may use it.
-    pub fn skill(&self, id: &str) -> Option<&AgentSkill> {
-        self.skill_indexes.get(id).map(|index| &self.info.skills[*index])
+    /// Whether some skills exist only for callers with a credential.
+    pub fn has_protected_skills(&self) -> bool {
+        self.settings.extended_card != ExtendedCard::Open
+            && self.skills.iter().any(|skill| skill.visibility == SkillVisibility::Extended)
     }
 
     /// The skill with this id, if it exists for a caller.
-    pub fn skill_for(&self, id: &str, caller: &Scope) -> Option<&AgentSkill> {
-        self.skill(id).filter(|_| self.settings.offers_skill(id, caller))
+    pub fn skill_for(&self, id: &str, caller: &Scope) -> Option<&Skill> {
+        let found = self.skills.find(id)?;
+        (found.is_public() || self.settings.sees_extended_skills(caller)).then_some(found)
     }
 
     /// The input media types of a skill, or of all skills if none is named or it is unknown, of those that exist for a
     /// caller. Those of the agent apply to a skill that declares none.
     pub fn input_modes(&self, skill: Option<&str>, caller: &Scope) -> &[String] {
         match skill.and_then(|id| self.skill_for(id, caller)) {
-            Some(skill) if skill.input_modes.is_empty() => &self.info.input_modes,
-            Some(skill) => &skill.input_modes,
+            Some(skill) if skill.card.input_modes.is_empty() => &self.info.input_modes,
+            Some(skill) => &skill.card.input_modes,
             None => &self.modes_for(caller).input,
         }
     }
@@ -259,24 +252,14 @@ impl RegisteredAgent {
     /// The same for output media types.
     pub fn output_modes(&self, skill: Option<&str>, caller: &Scope) -> &[String] {
         match skill.and_then(|id| self.skill_for(id, caller)) {
-            Some(skill) if skill.output_modes.is_empty() => &self.info.output_modes,
-            Some(skill) => &skill.output_modes,
+            Some(skill) if skill.card.output_modes.is_empty() => &self.info.output_modes,
+            Some(skill) => &skill.card.output_modes,
             None => &self.modes_for(caller).output,
         }
     }
 
     fn modes_for(&self, caller: &Scope) -> &Modes {
         if self.settings.sees_extended_skills(caller) { &self.all_modes } else { &self.public_modes }
-    }
-
-    /// The schemas of a skill; `None` if it has none.
-    pub fn skill_schemas(&self, id: &str) -> Option<&SkillSchemas> {
-        self.skill_schemas.get(id)
-    }
-
-    /// The implementation.
-    pub fn agent(&self) -> &DynAgent {
-        &self.agent
     }
 
     /// The card documents that were built from this entry.
@@ -311,10 +294,9 @@ fn merge(modes: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// The first skill with an id is the one that counts.
-fn skill_indexes(skills: &[AgentSkill]) -> HashMap<String, usize> {
-    let reversed = skills.iter().enumerate().rev();
-    reversed.map(|(index, skill)| (skill.id.clone(), index)).collect()
+/// What the public card shows of skills.
+fn public(skills: &SkillSet) -> impl Iterator<Item = &AgentSkill> {
+    skills.iter().filter(|skill| skill.is_public()).map(|skill| &skill.card)
 }
 
 impl Debug for RegisteredAgent {
@@ -477,7 +459,7 @@ impl Catalog {
     /// How long an interrupted task without a skill waits for its client; the agent may be unregistered.
     pub(crate) fn interrupted_ttl(&self, tenant: &str, agent: &str, limits: &Limits) -> Duration {
         let settings =
-            self.get(tenant, agent).and_then(|registered| registered.run_settings(None).interrupted_ttl);
+            self.get(tenant, agent).map(|registered| registered.policy(None, limits).interrupted_ttl);
         settings.unwrap_or(limits.interrupted_ttl)
     }
 
@@ -570,7 +552,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Outcome, agent_fn};
+    use crate::{DynAgent, Outcome, agent_fn};
 
     fn registered(id: &str, retention: Retention) -> RegisteredAgent {
         let info = AgentInfo {
@@ -578,7 +560,6 @@ mod tests {
             name: id.into(),
             description: String::new(),
             version: "1".into(),
-            skills: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };

@@ -33,6 +33,7 @@ mod retention;
 mod runner;
 mod scope;
 mod seal;
+mod skill;
 pub mod store;
 mod stream;
 pub mod task;
@@ -52,7 +53,7 @@ pub use catalog::search;
 pub use catalog::{
     AgentInfo, AgentSettings, AuthForm, AuthMethod, AuthMethods, CardCache, CardDocument, CardForm, CardKey,
     Catalog, CurrentCatalog, DEFAULT_TENANT, EndUser, ExtendedCard, FailedReply, FoundAgent, Profile,
-    RegisteredAgent, ReplyForm, RunPolicy, RunSettings, SkillSchemas,
+    RegisteredAgent, ReplyForm,
 };
 pub use clock::Clock;
 pub use context::Conversation;
@@ -68,6 +69,10 @@ pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};
 pub use scope::{Scope, ScopeParts};
 pub use seal::Sealer;
+pub use skill::{
+    Arguments, DeclaredSchema, Guards, LargeCheck, RunPolicy, RunSettings, SchemaCheck, Skill, SkillInput,
+    SkillSchema, SkillSet, SkillVisibility,
+};
 pub use store::Store;
 pub use stream::{Frame, StreamEnd, StreamItem, TaskStream};
 pub use trace::{begin_trace, random_span_id};

@@ -20,7 +20,8 @@ use protocol::{ConfigId, Timestamp};
 use tokio::sync::Notify;
 
 pub use change::{
-    Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, Visibility, WorkState,
+    Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, SavedState, SkillSource,
+    Visibility, WorkState,
 };
 pub use log_reader::{LogReader, LogSlice};
 pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};

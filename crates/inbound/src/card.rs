@@ -280,7 +280,7 @@ impl<'a> CardBuilder<'a> {
 
     /// The card with all skills.
     pub(crate) fn extended(&self) -> AgentCard {
-        self.with_skills(self.registered.info().skills.clone())
+        self.with_skills(self.registered.skill_cards().cloned().collect())
     }
 
     fn with_skills(&self, mut skills: Vec<AgentSkill>) -> AgentCard {

@@ -16,7 +16,7 @@ use std::{
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{AgentSettings, Reservation};
+use engine::{AgentSettings, RegisteredAgent, Reservation};
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, json::write::Writer};
 
@@ -33,7 +33,7 @@ pub(crate) struct PageContent<'a> {
     /// The agent at `/`, if it is enabled.
     pub(crate) default_agent: Option<&'a str>,
     /// The enabled agents.
-    pub(crate) agents: Vec<(&'a engine::AgentInfo, &'a AgentSettings)>,
+    pub(crate) agents: Vec<&'a RegisteredAgent>,
 }
 
 /// Handles a request for the page.
@@ -44,7 +44,7 @@ pub(crate) fn handle(exchange: &Exchange) -> Response {
         origin: exchange.origin(),
         accepted_versions: exchange.server.accepted_versions,
         default_agent: catalog.enabled_default_agent(exchange.tenant),
-        agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
+        agents: agents.map(|registered| &**registered).collect(),
     };
     respond(&content, &exchange.head.headers, &exchange.memory)
 }
@@ -114,7 +114,7 @@ const KNOWN_CALLERS: &str = "Every agent requires a credential: each caller sees
 
 impl PageContent<'_> {
     fn callers(&self) -> &'static str {
-        if self.agents.iter().any(|(_, settings)| settings.is_open()) { CALLERS } else { KNOWN_CALLERS }
+        if self.agents.iter().any(|agent| agent.settings().is_open()) { CALLERS } else { KNOWN_CALLERS }
     }
 
     fn endpoint(&self, agent: &engine::AgentInfo) -> String {
@@ -129,8 +129,8 @@ impl PageContent<'_> {
             out.texts("generations", &self.accepted_versions.labels());
             out.text("callers", self.callers());
             out.maybe_text("defaultAgent", self.default_agent);
-            out.key("agents").array(&self.agents, |out, (agent, settings)| {
-                out.object(|out| agent_list::encode_agent(out, agent, settings, &self.origin));
+            out.key("agents").array(&self.agents, |out, agent| {
+                out.object(|out| agent_list::encode_agent(out, agent.info(), agent.settings(), &self.origin));
             });
         });
         writer.finish()
@@ -152,16 +152,16 @@ impl Display for PageContent<'_> {
             Escaped(&self.origin),
             Escaped(self.callers()),
         )?;
-        let (mut agents, others): (Vec<_>, Vec<_>) =
-            self.agents.iter().partition(|(agent, _)| Some(agent.id.as_str()) == self.default_agent);
+        let (mut agents, others): (Vec<&RegisteredAgent>, Vec<_>) =
+            self.agents.iter().partition(|agent| Some(agent.info().id.as_str()) == self.default_agent);
         agents.extend(others);
         out.write_str("<nav aria-label=\"Agents\">\n")?;
-        for (number, (agent, _)) in agents.iter().enumerate() {
-            writeln!(out, "<a href=\"#agent-{number}\">{}</a>", Escaped(&agent.id))?;
+        for (number, agent) in agents.iter().enumerate() {
+            writeln!(out, "<a href=\"#agent-{number}\">{}</a>", Escaped(&agent.info().id))?;
         }
         out.write_str("</nav>\n")?;
-        for (number, (agent, settings)) in agents.into_iter().enumerate() {
-            self.section(out, number, agent, settings)?;
+        for (number, agent) in agents.into_iter().enumerate() {
+            self.section(out, number, agent)?;
         }
         paths(out)?;
         write!(out, "<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
@@ -169,13 +169,8 @@ impl Display for PageContent<'_> {
 }
 
 impl PageContent<'_> {
-    fn section(
-        &self,
-        out: &mut Formatter<'_>,
-        number: usize,
-        agent: &engine::AgentInfo,
-        settings: &AgentSettings,
-    ) -> fmt::Result {
+    fn section(&self, out: &mut Formatter<'_>, number: usize, registered: &RegisteredAgent) -> fmt::Result {
+        let (agent, settings) = (registered.info(), registered.settings());
         let endpoint = self.endpoint(agent);
         let at_root =
             if Some(agent.id.as_str()) == self.default_agent { " · also at <code>/</code>" } else { "" };
@@ -195,10 +190,7 @@ impl PageContent<'_> {
             Escaped(&agent.description),
             Escaped(&endpoint),
         )?;
-        // As on the public card.
-        let hidden = &settings.extended_skills;
-        let public = || agent.skills.iter().filter(|skill| !hidden.contains(&skill.id));
-        let skills: Vec<_> = public().take(MAX_SKILLS).collect();
+        let skills: Vec<_> = registered.public_skills().take(MAX_SKILLS).collect();
         // The only skill of an agent often has the same description.
         let is_repeated = matches!(skills[..], [only] if only.description == agent.description);
         for skill in skills.iter().filter(|_| !is_repeated) {
@@ -206,7 +198,7 @@ impl PageContent<'_> {
             writeln!(out, "<p class=\"quiet\"><code>{id}</code> {description}</p>")?;
         }
         // Not counted: there may be many.
-        if public().nth(MAX_SKILLS).is_some() {
+        if registered.public_skills().nth(MAX_SKILLS).is_some() {
             out.write_str("<p class=\"quiet\">More skills are on the card.</p>\n")?;
         }
         let example = skills.iter().find_map(|skill| skill.examples.first());
@@ -297,7 +289,7 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use engine::{AuthMethods, Profile};
+    use engine::{AuthMethods, DynAgent, Profile, SkillSet, SkillVisibility};
     use protocol::model::AgentSkill;
 
     use super::*;
@@ -324,10 +316,15 @@ mod tests {
             name: id.to_uppercase(),
             description: "does something".into(),
             version: "1".into(),
-            skills: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         }
+    }
+
+    /// An agent with these skills.
+    fn registered(info: engine::AgentInfo, skills: Vec<AgentSkill>) -> RegisteredAgent {
+        let work = engine::agent_fn(|_| async { engine::Outcome::done() });
+        RegisteredAgent::new(info, SkillSet::of_cards(DynAgent::new(work), skills))
     }
 
     fn skill(id: &str, description: &str, example: &str) -> AgentSkill {
@@ -345,12 +342,13 @@ mod tests {
 
     /// The page of the agents `a` and `b`, of which `b` is the default one and has these settings.
     fn page(accepted_versions: AcceptedVersions, settings: &AgentSettings) -> String {
-        let (a, b, other) = (agent("a"), agent("b"), AgentSettings::default());
+        let [a, b] = ["a", "b"].map(|id| registered(agent(id), Vec::new()));
+        let b = b.with_settings(settings.clone());
         let content = PageContent {
             origin: "http://x".into(),
             accepted_versions,
             default_agent: Some("b"),
-            agents: vec![(&a, &other), (&b, settings)],
+            agents: vec![&a, &b],
         };
         content.to_string()
     }
@@ -360,15 +358,14 @@ mod tests {
         let agent = engine::AgentInfo {
             name: "<script>alert(1)</script>".into(),
             description: "\"quoted\" & 'more' <b>".into(),
-            skills: vec![skill("<i>", "</code>", "it's </pre><img src=x>\"")],
             ..agent("a")
         };
-        let settings = AgentSettings::default();
+        let agent = registered(agent, vec![skill("<i>", "</code>", "it's </pre><img src=x>\"")]);
         let content = PageContent {
             origin: "http://x\"><script>".into(),
             accepted_versions: AcceptedVersions::default(),
             default_agent: Some("a"),
-            agents: vec![(&agent, &settings)],
+            agents: vec![&agent],
         };
         let page = content.to_string();
         let own = format!("<script type=\"module\">{SCRIPT}</script>");
@@ -510,13 +507,13 @@ mod tests {
     fn skills_of_the_extended_card_are_not_shown() {
         let skills =
             vec![skill("inner", "hidden skill", "hidden example"), skill("outer", "shown skill", "try")];
-        let agent = engine::AgentInfo { skills, ..agent("a") };
-        let settings = AgentSettings { extended_skills: ["inner".into()].into(), ..AgentSettings::default() };
+        let agent = registered(agent("a"), skills)
+            .with_skill("inner", |skill| skill.visibility = SkillVisibility::Extended);
         let content = PageContent {
             origin: "http://x".into(),
             accepted_versions: AcceptedVersions::default(),
             default_agent: Some("a"),
-            agents: vec![(&agent, &settings)],
+            agents: vec![&agent],
         };
         let page = content.to_string();
         assert!(page.contains("shown skill") && page.contains("value=\"try\""), "{page}");
@@ -528,12 +525,12 @@ mod tests {
         let one = skill("one", "does something", "x");
         let two = skill("two", "does more", "x");
         for (skills, shown) in [(vec![one.clone()], 0), (vec![two.clone()], 1), (vec![one, two], 2)] {
-            let (agent, settings) = (engine::AgentInfo { skills, ..agent("a") }, AgentSettings::default());
+            let agent = registered(agent("a"), skills);
             let content = PageContent {
                 origin: "http://x".into(),
                 accepted_versions: AcceptedVersions::default(),
                 default_agent: Some("a"),
-                agents: vec![(&agent, &settings)],
+                agents: vec![&agent],
             };
             let page = content.to_string();
             let lines = page.lines().filter(|line| line.starts_with("<p class=\"quiet\"><code>"));

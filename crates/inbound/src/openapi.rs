@@ -9,7 +9,7 @@ mod schema;
 use std::convert::Infallible;
 
 use axum::response::Response;
-use engine::{CardKey, RegisteredAgent};
+use engine::{CardKey, RegisteredAgent, Skill};
 use http::{HeaderValue, header};
 use protocol::{Error, dialect::v03, json::write::Writer, model::AgentSkill, rest::percent_encode};
 
@@ -40,7 +40,7 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
     let card = exchange.card()?;
     let registered = exchange.registered()?;
     let scope = exchange.scope();
-    let depends_on_caller = registered.settings().has_protected_skills();
+    let depends_on_caller = registered.has_protected_skills();
     let form = if depends_on_caller && !scope.is_anonymous() { EXTENDED_FORM } else { PUBLIC_FORM };
     // The paths of skills are relative to it. It names the agent, so that one document serves `/openapi.json` as well.
     let origin = exchange.server.origins.public_url.as_deref().unwrap_or_default();
@@ -64,14 +64,10 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
 }
 
 /// Encodes the document.
-fn encode<'a>(
-    registered: &RegisteredAgent,
-    skills: impl Iterator<Item = &'a AgentSkill>,
-    server: &str,
-) -> Writer {
+fn encode<'a>(registered: &RegisteredAgent, skills: impl Iterator<Item = &'a Skill>, server: &str) -> Writer {
     let info = registered.info();
     let skills: Vec<Described<'_>> =
-        skills.enumerate().map(|(index, skill)| Described::new(index, skill, registered)).collect();
+        skills.enumerate().map(|(index, skill)| Described::new(index, skill)).collect();
     let mut writer = Writer::new();
     writer.object(|out| {
         out.text("openapi", "3.1.0");
@@ -103,17 +99,12 @@ struct Described<'a> {
 }
 
 impl<'a> Described<'a> {
-    fn new(index: usize, skill: &'a AgentSkill, registered: &'a RegisteredAgent) -> Self {
-        let schemas = registered.skill_schemas(&skill.id);
-        let component = |kind, schema| ComponentSchema::new(&skill.id, index, kind, schema);
+    fn new(index: usize, skill: &'a Skill) -> Self {
+        let component = |kind, schema| ComponentSchema::new(skill.id(), index, kind, schema);
         Self {
-            skill,
-            input: schemas
-                .and_then(|schemas| schemas.input.as_ref())
-                .map(|schema| component("input", schema)),
-            output: schemas
-                .and_then(|schemas| schemas.output.as_ref())
-                .map(|schema| component("output", schema)),
+            skill: &skill.card,
+            input: skill.input_schema().map(|schema| component("input", schema)),
+            output: skill.output_schema().map(|schema| component("output", schema)),
         }
     }
 

@@ -7,14 +7,12 @@ mod clerk;
 mod currency;
 mod demo;
 mod echo;
-mod known_skills;
 mod plotter;
 mod reminder;
-mod router;
 mod slow_writer;
 mod tck;
 
-use engine::{AgentInfo, DynAgent, RegisteredAgent};
+use engine::{AgentInfo, DynAgent, RegisteredAgent, Skill, SkillSet};
 use protocol::model::AgentSkill;
 
 pub use adder::Adder;
@@ -22,10 +20,8 @@ pub use approver::Approver;
 pub use clerk::Clerk;
 pub use currency::Currency;
 pub use echo::Echo;
-pub use known_skills::KnownSkills;
 pub use plotter::Plotter;
 pub use reminder::Reminder;
-pub use router::{InputSchema, Route, Router};
 pub use slow_writer::SlowWriter;
 pub use tck::Tck;
 
@@ -64,7 +60,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "demo",
         title: "Demo",
         about: demo::ABOUT,
-        create: || DynAgent::new(demo::router()),
+        create: || DynAgent::new(demo::Demo::new()),
         skills: demo::skills,
         input_modes: ANYTHING,
         output_modes: ANYTHING,
@@ -197,18 +193,17 @@ pub fn demo_names() -> Vec<&'static str> {
 
 /// The agents that run without a configuration.
 pub fn demo() -> Vec<RegisteredAgent> {
-    let registered = |name: &str| Some(RegisteredAgent::new(info(name)?, builtin(name)?));
-    demo_names().into_iter().filter_map(registered).collect()
+    demo_names().into_iter().filter_map(builtin).collect()
 }
 
-/// Looks up a built-in agent by name.
-pub fn builtin(name: &str) -> Option<DynAgent> {
-    find(name).map(|row| (row.create)())
+/// Looks up a built-in agent by name, which is also its id.
+pub fn builtin(name: &str) -> Option<RegisteredAgent> {
+    find(name).map(|row| RegisteredAgent::new(row.info(), row.skill_set()))
 }
 
-/// Card data of a built-in agent; its id is the name.
-pub fn info(name: &str) -> Option<AgentInfo> {
-    find(name).map(Builtin::info)
+/// A built-in agent as one skill of another agent: the skill with its name, or one that combines all its skills.
+pub fn main_skill(name: &str) -> Option<Skill> {
+    find(name).map(Builtin::main_skill)
 }
 
 /// Keywords that route a message to a skill of a built-in agent: its id, its tags and those of the agent.
@@ -222,6 +217,33 @@ fn find(name: &str) -> Option<&'static Builtin> {
 }
 
 impl Builtin {
+    /// Its skills. An agent with one is asked for nothing else; `demo` has those of others, and all others do the work of
+    /// their skills themselves.
+    fn skill_set(&self) -> SkillSet {
+        match self.demo {
+            Demo::Served => SkillSet::separate(demo::members()),
+            Demo::Absent | Demo::Skill => SkillSet::of_cards((self.create)(), (self.skills)()),
+        }
+    }
+
+    fn main_skill(&self) -> Skill {
+        let AgentInfo { id, name, description, input_modes, output_modes, .. } = self.info();
+        let skills = (self.skills)();
+        let named = skills.iter().find(|skill| skill.id == id).cloned();
+        let card = named.unwrap_or_else(|| AgentSkill {
+            id,
+            name,
+            description,
+            tags: skills.iter().flat_map(|skill| skill.tags.clone()).collect(),
+            examples: skills.iter().flat_map(|skill| skill.examples.clone()).collect(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security_requirements: Vec::new(),
+        });
+        let card = AgentSkill { input_modes, output_modes, ..card };
+        Skill { keywords: routing_keywords(&card, self.name), ..Skill::new(card, (self.create)()) }
+    }
+
     fn info(&self) -> AgentInfo {
         let modes = |modes: &[&str]| modes.iter().map(|&mode| mode.into()).collect();
         AgentInfo {
@@ -229,7 +251,6 @@ impl Builtin {
             name: self.title.into(),
             description: self.about.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            skills: (self.skills)(),
             input_modes: modes(self.input_modes),
             output_modes: modes(self.output_modes),
         }

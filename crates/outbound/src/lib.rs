@@ -1,8 +1,8 @@
 //! Everything that leaves the process: skills with a backend, the guarded dialler, child processes, webhooks, and the
 //! built-in agents.
 //!
-//! A skill ([`skill::Skill`]) has exactly one [`backend::Backend`]; [`skill::SkillAgent`] runs it as an agent of the
-//! engine. Backends open connections only with [`dial::Dialer`] and start processes only with [`process::Launcher`].
+//! A skill with a backend ([`skill::BackendSkill`]) has exactly one [`backend::Backend`], which does the work of a skill of
+//! the engine. Backends open connections only with [`dial::Dialer`] and start processes only with [`process::Launcher`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

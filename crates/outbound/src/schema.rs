@@ -21,21 +21,20 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use engine::{SchemaCheck, SkillSchema};
 use jsonschema::Validator;
 use protocol::Json;
 
-pub(crate) use self::large::LargeCheck;
 use self::{
     budget::{Budget, TooComplex},
     graph::{Graph, NoGraph},
     walk::Walk,
 };
-use crate::agents::InputSchema;
 
 /// The most subschemas that may apply to one value when references are replaced by what they refer to.
 pub const MAX_EXPANSION: u64 = 20_000;
 /// The largest check on the thread of its caller. A step is one subschema on one value, and takes some nanoseconds.
-pub(crate) const INLINE_STEPS: u64 = 20_000;
+const INLINE_STEPS: u64 = 20_000;
 /// The largest check that is left to the library, which cannot be interrupted: some tens of milliseconds.
 const LIBRARY_STEPS: u64 = 2_000_000;
 /// The longest chain of subschemas that is left to the library, because each needs some stack.
@@ -82,14 +81,6 @@ pub enum InvalidSchema {
     TooComplex,
 }
 
-/// A check of a value.
-pub(crate) enum Check {
-    /// The error names the first field that is wrong and what was expected.
-    Done(Result<(), String>),
-    /// It is too large for the thread of its caller.
-    Large(LargeCheck),
-}
-
 impl Schema {
     /// Compiles a schema.
     pub fn new(text: Json) -> Result<Self, InvalidSchema> {
@@ -129,45 +120,13 @@ impl Schema {
         self.0.graph.get_or_init(|| again().expect("it was parsed and read before"))
     }
 
-    /// The schema as it is shown on the card.
-    pub fn text(&self) -> &Json {
-        &self.0.text
-    }
-
-    /// The names of the required properties.
-    pub fn required(&self) -> &[String] {
-        &self.0.required
-    }
-
-    /// The property that a plain text stands for: the only required one, if it is a string.
-    pub fn single_text(&self) -> Option<&str> {
-        self.0.single_text.as_deref()
-    }
-
-    /// Checks a value. The error is such as `arguments.amount: "ten" is not of type "number"`; `root` is how the value
-    /// itself is called.
-    pub(crate) fn check(&self, root: &'static str, value: &Json) -> Check {
-        match parse(value) {
-            Ok(tree) => self.check_tree(root, tree),
-            Err(problem) => Check::Done(Err(format!("{root}: {problem}"))),
-        }
-    }
-
-    /// Like [`check`](Self::check), for JSON that may be larger than [`Json`] allows.
-    pub(crate) fn check_text(&self, root: &'static str, text: &str) -> Check {
-        match serde_json::from_str(text) {
-            Ok(tree) => self.check_tree(root, tree),
-            Err(error) => Check::Done(Err(format!("{root}: {error}"))),
-        }
-    }
-
-    fn check_tree(&self, root: &'static str, tree: Tree) -> Check {
+    fn check_tree(&self, root: &'static str, tree: Tree) -> SchemaCheck {
         let steps = self.steps(&tree);
         if steps <= INLINE_STEPS {
             // It cannot need more by much; that it ends does not depend on the estimate.
-            Check::Done(self.result(root, &tree, steps, &mut Budget::steps(10 * INLINE_STEPS)))
+            SchemaCheck::Done(self.result(root, &tree, steps, &mut Budget::steps(10 * INLINE_STEPS)))
         } else {
-            Check::Large(LargeCheck::new(self.clone(), root, tree, steps))
+            SchemaCheck::Large(large::check(self.clone(), root, tree, steps))
         }
     }
 
@@ -187,8 +146,31 @@ impl Schema {
         }
     }
 
-    /// Whether a value is allowed; `None` if `steps` are not enough to tell. What they were needed for is taken from them.
-    pub(crate) fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool> {
+    fn is_left_to_library(&self, steps: u64) -> bool {
+        matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS
+    }
+
+    /// What a check costs at most.
+    fn steps(&self, tree: &Tree) -> u64 {
+        let (Size::Expanded(size) | Size::Walked(size)) = self.0.size;
+        size.saturating_mul(values(tree))
+    }
+}
+
+impl SkillSchema for Schema {
+    fn text(&self) -> &Json {
+        &self.0.text
+    }
+
+    fn required(&self) -> &[String] {
+        &self.0.required
+    }
+
+    fn single_text(&self) -> Option<&str> {
+        self.0.single_text.as_deref()
+    }
+
+    fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool> {
         let Ok(tree) = parse(value) else { return Some(false) };
         let needed = self.steps(&tree);
         if self.is_left_to_library(needed)
@@ -203,28 +185,19 @@ impl Schema {
         allowed.ok()
     }
 
-    fn is_left_to_library(&self, steps: u64) -> bool {
-        matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS
+    /// The error is such as `arguments.amount: "ten" is not of type "number"`.
+    fn check(&self, root: &'static str, value: &Json) -> SchemaCheck {
+        match parse(value) {
+            Ok(tree) => self.check_tree(root, tree),
+            Err(problem) => SchemaCheck::Done(Err(format!("{root}: {problem}"))),
+        }
     }
 
-    /// What a check costs at most.
-    fn steps(&self, tree: &Tree) -> u64 {
-        let (Size::Expanded(size) | Size::Walked(size)) = self.0.size;
-        size.saturating_mul(values(tree))
-    }
-}
-
-impl InputSchema for Schema {
-    fn text(&self) -> &Json {
-        self.text()
-    }
-
-    fn required(&self) -> &[String] {
-        self.required()
-    }
-
-    fn allows(&self, arguments: &Json, steps: &mut u64) -> Option<bool> {
-        self.allows(arguments, steps)
+    fn check_text(&self, root: &'static str, text: &str) -> SchemaCheck {
+        match serde_json::from_str(text) {
+            Ok(tree) => self.check_tree(root, tree),
+            Err(error) => SchemaCheck::Done(Err(format!("{root}: {error}"))),
+        }
     }
 }
 

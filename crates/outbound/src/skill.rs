@@ -1,7 +1,7 @@
-//! A skill with a backend, and the agent that runs it.
+//! A skill with a backend: what the engine needs of it, and the agent that does its work.
 //!
-//! [`SkillAgent`] finds the arguments in the client's message, checks them, calls the backend, checks the result and
-//! turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
+//! The engine finds and checks the arguments of a call and checks its result; a [`Backend`] is called in between. The agent
+//! here turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
 
 mod measured_call;
 #[cfg(any(feature = "mcp", feature = "openapi"))]
@@ -10,12 +10,15 @@ mod schemas_extension;
 
 use std::sync::Arc;
 
-use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Scope, Turn};
-use protocol::{Artifact, Content, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
+use engine::{
+    Agent, AgentError, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Skill, SkillInput,
+    SkillSchema, Turn,
+};
+use protocol::{Artifact, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, result_name},
-    schema::{Check, INLINE_STEPS, LargeCheck, Schema},
+    schema::Schema,
 };
 use measured_call::MeasuredCall;
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
@@ -23,9 +26,9 @@ pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
 /// The media type of tools' arguments and results.
 const JSON: &str = "application/json";
 
-/// A skill with a backend. Cheap to clone.
+/// What a skill with a backend is made of. Cheap to clone.
 #[derive(Clone)]
-pub struct Skill {
+pub struct BackendSkill {
     /// Id, unique within its agent.
     pub id: String,
     /// For the card.
@@ -34,7 +37,7 @@ pub struct Skill {
     pub tags: Vec<String>,
     /// For the card.
     pub examples: Vec<String>,
-    /// What the arguments must be; `None`: the backend gets the message.
+    /// What the arguments must be; `None`: any object.
     pub input_schema: Option<Schema>,
     /// What a data part of the result must be.
     pub output_schema: Option<Schema>,
@@ -44,38 +47,43 @@ pub struct Skill {
     pub backend: Arc<dyn Backend>,
 }
 
-impl Skill {
-    /// The skill on the card.
-    pub fn on_card(&self) -> AgentSkill {
-        AgentSkill {
-            id: self.id.clone(),
-            name: self.id.clone(),
-            description: self.description.clone(),
-            tags: self.tags.clone(),
-            examples: self.examples.clone(),
+impl From<BackendSkill> for Skill {
+    fn from(skill: BackendSkill) -> Self {
+        let BackendSkill { id, description, tags, examples, input_schema, output_schema, on_crash, backend } =
+            skill;
+        let card = AgentSkill {
+            name: id.clone(),
+            id,
+            description,
+            tags,
+            examples,
             input_modes: vec![JSON.into()],
             output_modes: vec![JSON.into()],
             security_requirements: Vec::new(),
+        };
+        let shared = |schema: Schema| Arc::new(schema) as Arc<dyn SkillSchema>;
+        Self {
+            input: SkillInput::Arguments(input_schema.map(shared)),
+            output: output_schema.map(shared),
+            ..Self::new(card, DynAgent::new(BackendAgent { backend, on_crash }))
         }
     }
 }
 
-/// The agent of one skill with a backend.
-pub struct SkillAgent(Skill);
+/// Calls a backend once for each turn.
+struct BackendAgent {
+    backend: Arc<dyn Backend>,
+    on_crash: OnCrash,
+}
 
-impl SkillAgent {
-    /// Runs calls of this skill.
-    pub fn new(skill: Skill) -> Self {
-        Self(skill)
-    }
-
+impl BackendAgent {
     async fn call(&self, call: Call<'_>) -> AgentResult<Outcome> {
-        let Call { turn, arguments, .. } = call;
-        let measured = MeasuredCall::begin(&call, self.0.backend.kind());
-        let result = self.0.backend.call(call).await;
+        let Call { turn, arguments, skill, .. } = call;
+        let measured = MeasuredCall::begin(&call, self.backend.kind());
+        let result = self.backend.call(call).await;
         measured.end(&result);
         match result? {
-            Reply::Done(parts) => ended(turn, self.done(turn, parts).await?),
+            Reply::Done(parts) => ended(turn, done(skill, parts)),
             Reply::Streamed => ended(turn, Outcome::done()),
             Reply::Failed(failure) if failure.retryable => Ok(failed(turn, failure)),
             Reply::Failed(failure) => ended(turn, failed(turn, failure)),
@@ -90,41 +98,11 @@ impl SkillAgent {
             }
         }
     }
-
-    /// Completed with this result, unless the output schema does not allow it. An artifact has at least one part.
-    async fn done(&self, turn: &Turn, parts: Vec<Part>) -> AgentResult<Outcome> {
-        let Self(skill) = self;
-        if let Some(schema) = &skill.output_schema {
-            let check = parts.iter().find_map(|part| match &part.content {
-                Content::Data(data) => Some(schema.check("result", data)),
-                // JSON that is too large for a data part.
-                Content::Text(text) if part.media_type.as_deref() == Some(JSON) => {
-                    Some(schema.check_text("result", text))
-                }
-                _ => None,
-            });
-            let checked = match check {
-                Some(Check::Done(result)) => result,
-                Some(Check::Large(check)) => run(check, turn).await?,
-                None => Err("result: there is no JSON in it".to_owned()),
-            };
-            if let Err(problem) = checked {
-                let text = format!("the result of {} does not match its output schema: {problem}", skill.id);
-                return Ok(Outcome::fail(text));
-            }
-        }
-        if parts.is_empty() {
-            return Ok(Outcome::done());
-        }
-        let name = result_name(&skill.id);
-        let named = Artifact { name: Some(name.clone()), ..Artifact::new(name, parts) };
-        Ok(named.into())
-    }
 }
 
-impl Agent for SkillAgent {
+impl Agent for BackendAgent {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
-        let Self(Skill { id: skill, input_schema, .. }) = self;
+        let skill = turn.skill.as_deref().unwrap_or_default();
         let kept = turn.saved::<Kept>()?;
         let resumed = kept.as_ref().map(|kept| kept.resume(&turn)).transpose()?.flatten();
         if let Some(kept) = kept.filter(Kept::is_question) {
@@ -133,100 +111,26 @@ impl Agent for SkillAgent {
         if let Some(resumed) = resumed {
             return self.call(Call::resumed(skill, &resumed, &turn)).await;
         }
-        match arguments(&turn.message, input_schema.as_ref()).checked(&turn).await? {
-            Arguments::Valid(arguments) => self.call(Call::new(skill, &arguments, &turn)).await,
-            Arguments::Invalid(problem) => Ok(Outcome::reject(problem)),
-            Arguments::Missing(schema) => Ok(Outcome::ask(question(skill, &schema))),
-            Arguments::Unchecked(..) => unreachable!("they have been checked"),
-        }
+        let arguments = turn.arguments().ok_or_else(|| AgentError::new("the message has no arguments"))?;
+        self.call(Call::new(skill, arguments, &turn)).await
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy::default().with_on_crash(self.0.on_crash).with_may_ask(self.0.backend.may_ask())
+        ExecutionPolicy::default().with_on_crash(self.on_crash).with_may_ask(self.backend.may_ask())
     }
 
     fn abandoned(&self, scope: &Scope, task: &TaskId) {
-        self.0.backend.abandoned(scope, task);
+        self.backend.abandoned(scope, task);
     }
 }
 
-/// The arguments of a call, as far as a message has them.
-pub(crate) enum Arguments {
-    Valid(Json),
-    /// The check is left.
-    Unchecked(Json, LargeCheck),
-    /// The schema does not allow them; the text names the field.
-    Invalid(String),
-    /// The message has none.
-    Missing(Schema),
-}
-
-impl Arguments {
-    /// Runs the check that is left: the result is never `Unchecked`.
-    pub(crate) async fn checked(self, turn: &Turn) -> AgentResult<Self> {
-        match self {
-            Self::Unchecked(arguments, check) => {
-                Ok(run(check, turn).await?.map_or_else(Self::Invalid, |()| Self::Valid(arguments)))
-            }
-            other => Ok(other),
-        }
+/// Completed with this result. An artifact has at least one part.
+fn done(skill: &str, parts: Vec<Part>) -> Outcome {
+    if parts.is_empty() {
+        return Outcome::done();
     }
-}
-
-/// Runs a large check. Its start is recorded: if it ends the process, the task fails at the next start.
-async fn run(check: LargeCheck, turn: &Turn) -> AgentResult<Result<(), String>> {
-    let check = check.ready().await;
-    turn.guard("schema check", check.run()).await
-}
-
-/// The arguments in a message: its data part, else a text that is a JSON object, else a text for the only required
-/// property if that is a string. Without a schema, the data part as it is, else `{"text": …}`.
-pub(crate) fn arguments(message: &Message, schema: Option<&Schema>) -> Arguments {
-    let data = message.parts.iter().find_map(|part| match &part.content {
-        Content::Data(data) => Some(data.clone()),
-        _ => None,
-    });
-    let text = message.text();
-    let object = || Json::parse(&text).ok().filter(Json::is_object);
-    let Some(schema) = schema else {
-        return Arguments::Valid(data.or_else(object).unwrap_or_else(|| text_argument("text", &text)));
-    };
-    let check = |arguments: Json| match schema.check("arguments", &arguments) {
-        Check::Done(Ok(())) => Arguments::Valid(arguments),
-        Check::Done(Err(problem)) => Arguments::Invalid(problem),
-        Check::Large(check) => Arguments::Unchecked(arguments, check),
-    };
-    if let Some(found) = data.or_else(object) {
-        return check(found);
-    }
-    if let Some(property) = schema.single_text().filter(|_| !text.trim().is_empty()) {
-        return check(text_argument(property, &text));
-    }
-    let empty = Json::parse("{}").expect("an empty object is JSON");
-    if schema.required().is_empty() && schema.allows(&empty, &mut { INLINE_STEPS }) == Some(true) {
-        // Nothing is required, so a text can only be the request itself.
-        return Arguments::Valid(empty);
-    }
-    Arguments::Missing(schema.clone())
-}
-
-fn text_argument(name: &str, text: &str) -> Json {
-    let mut writer = Writer::new();
-    writer.object(|out| out.text(name, text));
-    written(writer)
-}
-
-fn written(writer: Writer) -> Json {
-    let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
-    Json::parse(&text).expect("the writer writes one JSON value")
-}
-
-/// Asks for the required properties: their names as text, the schema as data.
-fn question(skill: &str, schema: &Schema) -> Vec<Part> {
-    let names = schema.required().join(", ");
-    let text =
-        format!("{skill} needs {names}: send them as a data part, or as a text that is one JSON object");
-    vec![Part::text(text), Part::data(schema.text().clone())]
+    let name = result_name(skill);
+    Artifact { name: Some(name.clone()), ..Artifact::new(name, parts) }.into()
 }
 
 /// The call is over: what was kept of it is not for the next turn, if the task is reopened.
@@ -239,10 +143,10 @@ fn ended(turn: &Turn, outcome: Outcome) -> AgentResult<Outcome> {
 
 fn failed(turn: &Turn, failure: Failure) -> Outcome {
     let Failure { parts, reason, retryable } = failure;
-    let metadata = reason.map(|reason| {
+    let metadata = reason.and_then(|reason| {
         let mut writer = Writer::new();
         writer.object(|out| out.key("a2ad").object(|out| out.text("reason", reason)));
-        written(writer)
+        Json::parse(&String::from_utf8(writer.finish()).ok()?).ok()
     });
     Outcome::Failed { message: Some(Message { metadata, ..turn.reply(parts) }), retryable }
 }

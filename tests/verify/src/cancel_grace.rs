@@ -143,7 +143,6 @@ impl Host {
             name: AGENT.into(),
             description: String::new(),
             version: "1".into(),
-            skills: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };

@@ -9,7 +9,10 @@ use engine::{
     Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
-    store::{Accept, Change, JournalChange, MessageKey, NewContext, PrincipalCaps, Visibility, WorkState},
+    store::{
+        Accept, Change, JournalChange, MessageKey, NewContext, PrincipalCaps, SkillSource, Visibility,
+        WorkState,
+    },
     task::PublicIds,
 };
 use protocol::{TaskState, Timestamp};
@@ -46,6 +49,7 @@ pub(crate) async fn fill(
                     scope,
                     client_id: None,
                     skill: None,
+                    skill_source: SkillSource::Server,
                     origin: Origin::default(),
                     context: NewContext::Own,
                     log: log.clone(),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use outbound::skill::Skill;
+use outbound::skill::BackendSkill;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::{
@@ -340,7 +340,7 @@ fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Starts what was added and returns its skills. A function or a command is not called: it may have effects.
-fn trial(config: &Config, section: &str, name: &str) -> Result<Vec<Skill>, Failure> {
+fn trial(config: &Config, section: &str, name: &str) -> Result<Vec<BackendSkill>, Failure> {
     let failed = |error: anyhow::Error| Failure::new(code::ERROR, format!("{error:#}"));
     match section {
         "mcp" => runtime().map_err(failed)?.block_on(async {

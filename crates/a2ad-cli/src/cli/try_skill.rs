@@ -78,10 +78,10 @@ fn agent_of(config: &Config, backends: &Backends, skill: &str) -> Result<String,
     let mut known = Vec::new();
     for agent in agents {
         let registered = agent.registered(backends);
-        if registered.info().skills.iter().any(|one| one.id == skill) {
+        if registered.skills().find(skill).is_some() {
             return Ok(agent.id.clone());
         }
-        known.extend(registered.info().skills.iter().map(|skill| skill.id.clone()));
+        known.extend(registered.skills().iter().map(|skill| skill.id().to_owned()));
     }
     let hint = hint(skill, known.iter().map(String::as_str));
     Err(Failure::usage(format!("there is no skill {skill:?}; {hint}")))

@@ -286,7 +286,7 @@ fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig, known: &
         || agent.skills.is_empty()
         || agent.skills.iter().any(|source| source.is_open_ended(documents));
     let registered = agent.registered(&Backends::not_started(documents));
-    let ids = || registered.info().skills.iter().map(|skill| skill.id.as_str());
+    let ids = || registered.skills().iter().map(|skill| skill.id());
     if let [SkillSource::Own(only)] = agent.skills.as_slice()
         && ids().count() > 1
     {

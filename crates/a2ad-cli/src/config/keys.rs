@@ -536,7 +536,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 || names(&ON_CRASH_NAMES),
                 DefaultValue::Derived(OF_BUILTIN),
                 "What happens to a turn whose process crashed: it starts again, it goes on from its last checkpoint, or \
-                 the task fails. A task without a skill, of an agent with several, has the strictest of them.",
+                 the task fails.",
             ),
             derived("run_time", "duration", OF_LIMITS, "The timeout of one attempt at a turn."),
             derived(

@@ -4,18 +4,14 @@
 mod resolved_skill;
 
 use engine::{
-    AgentInfo, AgentSettings, AuthMethods, Catalog, DynAgent, EndUser, ExtendedCard, OnCrash,
-    RegisteredAgent, RunSettings, SkillSchemas,
+    AgentInfo, AgentSettings, AuthMethods, Catalog, EndUser, RegisteredAgent, SkillSet, SkillVisibility,
 };
-use outbound::{
-    agents::{KnownSkills, Route, Router},
-    skill::schemas_extension,
-};
-use protocol::model::{AgentExtension, AgentSkill};
+use outbound::skill::schemas_extension;
+use protocol::model::AgentExtension;
 
 use super::{AgentConfig, BackendConfig, Config, SkillConfig, SkillSource};
-use crate::{backends::Backends, nearest::hint};
-use resolved_skill::{ResolvedSkill, built_in, is_private, resolve, with_unique_ids};
+use crate::{backends::Backends, builtins, nearest::hint};
+use resolved_skill::{ResolvedSkill, is_private, resolve, with_unique_ids};
 
 /// The version on the card of an agent whose skills are configured.
 const VERSION: &str = "0.1.0";
@@ -77,31 +73,23 @@ impl AgentConfig {
         }
         let resolved = self.resolve(backends);
         let mut settings = self.settings();
-        settings.extensions.extend(self.schemas(&resolved));
-        let extended = resolved.iter().filter(|skill| self.is_extended(skill));
-        settings.extended_skills = extended.map(|skill| skill.on_card.id.clone()).collect();
+        settings.extensions.extend(schemas(&resolved));
         let info = self.info(&resolved);
-        let run_settings: Vec<_> =
-            resolved.iter().map(|skill| (skill.on_card.id.clone(), skill.run_settings())).collect();
-        let schemas: Vec<_> =
-            resolved.iter().map(|skill| (skill.on_card.id.clone(), skill.schemas())).collect();
-        let routes = resolved.into_iter().map(|skill| self.route(skill)).collect();
-        let router = Router::new(routes).with_pending(self.pending(backends)).with_changing_skills();
-        let registered = RegisteredAgent::new(info, DynAgent::new(router))
+        let skills = SkillSet::separate(resolved.into_iter().map(|resolved| resolved.skill));
+        RegisteredAgent::new(info, skills.with_pending(self.pending(backends)))
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
-            .with_settings(settings);
-        with_schemas(with_run_settings(registered, run_settings), schemas)
+            .with_settings(settings)
     }
 
     /// What the card shows. Everything but the list of skills is on the public card as it is here, so it does not
     /// depend on skills that only the extended card shows.
     fn info(&self, resolved: &[ResolvedSkill]) -> AgentInfo {
-        let public: Vec<_> = self.public(resolved).collect();
+        let public: Vec<_> = public(resolved).collect();
         let (mut input_modes, mut output_modes) = (Vec::new(), Vec::new());
-        for skill in &public {
-            merge(&mut input_modes, &skill.on_card.input_modes);
-            merge(&mut output_modes, &skill.on_card.output_modes);
+        for ResolvedSkill { skill, .. } in &public {
+            merge(&mut input_modes, &skill.card.input_modes);
+            merge(&mut output_modes, &skill.card.output_modes);
         }
         if public.is_empty() {
             // An agent of tools that are not known yet.
@@ -113,43 +101,24 @@ impl AgentConfig {
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             description: self.description.clone().unwrap_or_else(|| describe(&public)),
             version: VERSION.into(),
-            skills: resolved.iter().map(|skill| skill.on_card.clone()).collect(),
             input_modes,
             output_modes,
         }
     }
 
-    /// The schemas of the skills that the public card shows.
-    fn schemas(&self, resolved: &[ResolvedSkill]) -> Option<AgentExtension> {
-        schemas_extension(self.public(resolved).filter_map(|skill| skill.tool.as_ref()))
-    }
-
-    fn public<'a>(&self, resolved: &'a [ResolvedSkill]) -> impl Iterator<Item = &'a ResolvedSkill> {
-        resolved.iter().filter(|skill| !self.is_extended(skill))
-    }
-
-    /// Who can get the card that shows a skill may use it.
-    fn route(&self, skill: ResolvedSkill) -> Route {
-        let restricted = self.is_extended(&skill) && self.extended_card != ExtendedCard::Open;
-        let route = skill.into_route();
-        if restricted { route.for_known_callers() } else { route }
-    }
-
     /// An agent with one built-in skill is the built-in agent itself; its main skill gets the configured id. Its other
     /// skills stay on the card unchanged, because the agent selects among them itself.
-    fn single(&self, skill: &SkillConfig, builtin: &'static str) -> RegisteredAgent {
-        let (info, agent) = built_in(builtin);
-        let present = |own: AgentSkill| if own.id == builtin { skill.present(own) } else { own };
+    fn single(&self, skill: &SkillConfig, name: &str) -> RegisteredAgent {
+        let builtin = builtins::find(name).expect("the name was read from the list of built-in agents");
+        let own = builtin.info().clone();
         let info = AgentInfo {
             id: self.id.clone(),
-            name: self.name.clone().unwrap_or(info.name),
-            description: self.description.clone().unwrap_or(info.description),
-            skills: info.skills.into_iter().map(present).collect(),
-            ..info
+            name: self.name.clone().unwrap_or(own.name),
+            description: self.description.clone().unwrap_or(own.description),
+            ..own
         };
-        let ids = info.skills.iter().map(|skill| skill.id.clone());
-        let agent = DynAgent::new(KnownSkills::new(agent, ids));
-        RegisteredAgent::new(info, agent)
+        RegisteredAgent::new(info, builtin.skills().clone())
+            .with_skill(name, |main| main.card = skill.present(main.card.clone()))
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
             .with_settings(self.settings())
@@ -160,19 +129,26 @@ impl AgentConfig {
     fn resolve(&self, backends: &Backends) -> Vec<ResolvedSkill> {
         let found = self.skills.iter().flat_map(|source| resolve(source, backends)).collect();
         let mut unique = with_unique_ids(found);
-        unique.retain(|skill| self.is_extended(skill) || self.allows_everyone(skill));
+        for resolved in &mut unique {
+            if self.is_extended(resolved) {
+                resolved.skill.visibility = SkillVisibility::Extended;
+            }
+        }
+        unique.retain(|resolved| !resolved.skill.is_public() || self.allows_everyone(resolved));
         unique
     }
 
     /// Whether only the extended card shows a skill. A tool stays on that card when another server has one of the same
     /// name and both get other ids.
-    fn is_extended(&self, skill: &ResolvedSkill) -> bool {
-        self.extended_skills.iter().any(|listed| *listed == skill.on_card.id || *listed == skill.own_id)
+    fn is_extended(&self, resolved: &ResolvedSkill) -> bool {
+        let ResolvedSkill { skill, own_id, .. } = resolved;
+        self.extended_skills.iter().any(|listed| listed == skill.id() || listed == own_id)
     }
 
-    fn allows_everyone(&self, skill: &ResolvedSkill) -> bool {
-        let allowed = self.skills_allow.is_empty() || self.skills_allow.contains(&skill.on_card.id);
-        allowed && !skill.is_private
+    fn allows_everyone(&self, resolved: &ResolvedSkill) -> bool {
+        let is_listed = |allowed: &String| allowed == resolved.skill.id();
+        let allowed = self.skills_allow.is_empty() || self.skills_allow.iter().any(is_listed);
+        allowed && !resolved.is_private
     }
 
     /// The MCP servers whose tools are not known yet.
@@ -185,29 +161,22 @@ impl AgentConfig {
     }
 }
 
+/// The schemas of the skills that the public card shows.
+fn schemas(resolved: &[ResolvedSkill]) -> Option<AgentExtension> {
+    schemas_extension(public(resolved).map(|resolved| &resolved.skill))
+}
+
+fn public(resolved: &[ResolvedSkill]) -> impl Iterator<Item = &ResolvedSkill> {
+    resolved.iter().filter(|resolved| resolved.skill.is_public())
+}
+
 fn describe(skills: &[&ResolvedSkill]) -> String {
-    let tools = skills.iter().filter(|skill| skill.tool.is_some()).count();
+    let tools = skills.iter().filter(|resolved| resolved.is_tool).count();
     if tools > 0 || skills.is_empty() {
         return format!("AI agent powered by a2ad with {tools} tool(s)");
     }
-    let ids: Vec<&str> = skills.iter().map(|skill| skill.on_card.id.as_str()).collect();
+    let ids: Vec<&str> = skills.iter().map(|resolved| resolved.skill.id()).collect();
     format!("Has the skills {}", ids.join(", "))
-}
-
-/// Each skill has its own settings. A router may choose any of them for a task without a skill, so after a crash such a
-/// task is treated as the strictest of them requires.
-fn with_run_settings(registered: RegisteredAgent, skills: Vec<(String, RunSettings)>) -> RegisteredAgent {
-    let strictest = [OnCrash::Fail, OnCrash::Resume]
-        .into_iter()
-        .find(|one| skills.iter().any(|(_, runs)| runs.on_crash == Some(*one)));
-    let unnamed = RunSettings { on_crash: strictest, ..RunSettings::default() };
-    let registered = registered.with_run_settings(unnamed);
-    skills.into_iter().fold(registered, |registered, (id, runs)| registered.with_skill_settings(id, runs))
-}
-
-fn with_schemas(registered: RegisteredAgent, skills: Vec<(String, SkillSchemas)>) -> RegisteredAgent {
-    let known = skills.into_iter().filter(|(_, schemas)| !schemas.is_empty());
-    known.fold(registered, |registered, (id, schemas)| registered.with_skill_schemas(id, schemas))
 }
 
 fn merge(modes: &mut Vec<String>, more: &[String]) {

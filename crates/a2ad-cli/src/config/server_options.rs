@@ -49,7 +49,6 @@ impl AgentConfig {
             push: self.push,
             push_events: self.push_events,
             extended_card: self.extended_card,
-            extended_skills: self.extended_skills.iter().cloned().collect(),
             extensions: self.extensions.clone(),
             check_media_types: self.check_media_types,
             concurrent: self.concurrent,

@@ -1,6 +1,6 @@
 //! How a library user describes an agent: card, capabilities, deduplication, retention and execution settings.
 
-use engine::{Dedupe, Retention, RunSettings};
+use engine::{Dedupe, DynAgent, Retention, RunSettings, Skill, SkillSet, SkillVisibility};
 use inbound::{AgentSettings, AuthMethod, EndUser, ExtendedCard};
 use protocol::model::{AgentExtension, AgentSkill};
 
@@ -11,13 +11,21 @@ use crate::serve::ServeError;
 pub struct Card {
     pub(super) info: engine::AgentInfo,
     pub(super) settings: AgentSettings,
+    skills: Vec<CardSkill>,
     /// The accepted methods; `None`: those that the server verifies, else anonymous calls.
     pub(super) auth: Option<Vec<AuthMethod>>,
     pub(super) dedupe: Dedupe,
     pub(super) retention: Retention,
     pub(super) run_settings: RunSettings,
     /// By skill id.
-    pub(super) skill_settings: Vec<(String, RunSettings)>,
+    skill_settings: Vec<(String, RunSettings)>,
+}
+
+/// A skill as the card shows it, and to whom.
+#[derive(Clone, Debug)]
+struct CardSkill {
+    card: AgentSkill,
+    visibility: SkillVisibility,
 }
 
 impl Card {
@@ -29,7 +37,6 @@ impl Card {
             name: id.clone(),
             description: String::new(),
             version: "1.0.0".into(),
-            skills: Vec::new(),
             input_modes: modes.clone(),
             output_modes: modes,
             id,
@@ -37,6 +44,7 @@ impl Card {
         Self {
             info,
             settings: AgentSettings::default(),
+            skills: Vec::new(),
             auth: None,
             dedupe: Dedupe::default(),
             retention: Retention::default(),
@@ -84,9 +92,8 @@ impl Card {
 
     /// Adds a skill with all its properties.
     #[must_use]
-    pub fn full_skill(mut self, skill: AgentSkill) -> Self {
-        self.info.skills.push(skill);
-        self
+    pub fn full_skill(self, skill: AgentSkill) -> Self {
+        self.with_skill(skill, SkillVisibility::Public)
     }
 
     /// The accepted media types; default: text and JSON.
@@ -178,9 +185,8 @@ impl Card {
 
     /// Adds a skill that only the extended card shows.
     #[must_use]
-    pub fn extended_skill(mut self, skill: AgentSkill) -> Self {
-        self.settings.extended_skills.insert(skill.id.clone());
-        self.full_skill(skill)
+    pub fn extended_skill(self, skill: AgentSkill) -> Self {
+        self.with_skill(skill, SkillVisibility::Extended)
     }
 
     /// Which messages are deduplicated.
@@ -225,10 +231,28 @@ impl Card {
         if self.info.description.is_empty() {
             self.info.description = format!("The agent {}", self.info.name);
         }
-        if self.info.skills.is_empty() {
+        if self.skills.is_empty() {
             let (id, description) = (self.info.id.clone(), self.info.description.clone());
             return self.skill(id, description);
         }
+        self
+    }
+
+    /// The skills of an agent that does the work of all of them.
+    pub(super) fn skill_set(&self, work: &DynAgent) -> SkillSet {
+        let skill = |CardSkill { card, visibility }: &CardSkill| {
+            let settings = self.skill_settings.iter().rev().find(|(id, _)| *id == card.id);
+            Skill {
+                visibility: *visibility,
+                run: settings.map(|(_, settings)| *settings).unwrap_or_default(),
+                ..Skill::new(card.clone(), work.clone())
+            }
+        };
+        SkillSet::shared(work.clone(), self.skills.iter().map(skill))
+    }
+
+    fn with_skill(mut self, card: AgentSkill, visibility: SkillVisibility) -> Self {
+        self.skills.push(CardSkill { card, visibility });
         self
     }
 
@@ -244,7 +268,7 @@ impl Card {
             return Some(error("run_settings", setting, problem));
         }
         self.skill_settings.iter().find_map(|(skill, settings)| {
-            if self.info.skills.iter().all(|known| known.id != *skill) {
+            if self.skills.iter().all(|known| known.card.id != *skill) {
                 return Some(error("skill_settings", &format!("skill {skill:?}"), "is not on the card"));
             }
             let (setting, problem) = settings.invalid()?;

@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
 use serde_core::{Serialize, de::DeserializeOwned};
 
-use super::{AgentError, AgentResult, Lost, Turn, Update, turn::rejected};
+use super::{AgentError, AgentResult, Lost, Turn, Update, UpdateSender, turn::rejected};
 use crate::{store::JournalStep, task::journal::GUARD_PREFIX};
 
 /// Maximum length of a step id, in bytes.
@@ -55,21 +55,26 @@ impl Turn {
             Begun::Running(step) => step,
         };
         if self.journal.records_starts {
-            self.write_step(&step, None).await?;
+            step.write(&self.updates, None).await?;
         }
         let output = match work.await {
             Ok(output) => Bytes::from(serde_json::to_vec(&output).map_err(UnsavableOutput)?),
             Err(error) => {
                 if self.journal.records_starts {
                     // It has ended: only a step that was interrupted must not run again.
-                    self.write_step(&step, Some(Bytes::new())).await?;
+                    step.write(&self.updates, Some(Bytes::new())).await?;
                 }
                 return Err(error);
             }
         };
-        self.write_step(&step, Some(output.clone())).await?;
+        step.write(&self.updates, Some(output.clone())).await?;
         // What was recorded, so that this attempt and later ones have the same.
         Ok(serde_json::from_slice(&output).map_err(UnreadableOutput)?)
+    }
+
+    /// The idempotency key of a step, the same for all attempts of this turn.
+    pub fn step_key(&self, id: &str) -> String {
+        format!("{}:{id}", self.idempotency_key)
     }
 
     /// Runs work that may end the process, such as a check of a value that was made to exhaust it. Its start is on disk
@@ -80,35 +85,41 @@ impl Turn {
     ///
     /// As for [`step`](Self::step), except those of the output. Cancel safe: the work counts as ended when the turn ends.
     pub async fn guard<T>(&self, id: &str, work: impl Future<Output = T>) -> AgentResult<T> {
+        self.outcome_journal().guard(id, work).await
+    }
+
+    /// What a call of a skill needs after its work has ended.
+    pub(crate) fn outcome_journal(&self) -> OutcomeJournal {
+        OutcomeJournal { journal: Arc::clone(&self.journal), updates: self.updates.clone() }
+    }
+}
+
+/// The connection to the task that is left when the work of a skill has ended.
+pub(crate) struct OutcomeJournal {
+    journal: Arc<Journal>,
+    updates: UpdateSender,
+}
+
+impl OutcomeJournal {
+    /// [`Turn::guard`].
+    pub(crate) async fn guard<T>(&self, id: &str, work: impl Future<Output = T>) -> AgentResult<T> {
         let Begun::Running(step) = self.journal.begin(format!("{GUARD_PREFIX}{id}"))? else {
             return Err(AgentError::new(format!("a step has the id of the guard {id:?}")));
         };
-        self.write_step(&step, None).await?;
+        step.write(&self.updates, None).await?;
         let output = work.await;
-        self.write_step(&step, Some(Bytes::new())).await?;
+        step.write(&self.updates, Some(Bytes::new())).await?;
         Ok(output)
     }
 
-    /// The idempotency key of a step, the same for all attempts of this turn.
-    pub fn step_key(&self, id: &str) -> String {
-        format!("{}:{id}", self.idempotency_key)
+    /// Keeps the output of the run in its queue, until [`release_output`](Self::release_output).
+    pub(crate) fn hold_output(&self) {
+        self.updates.hold_output();
     }
 
-    /// Records the start of a step or its output; resolves when it is on disk.
-    async fn write_step(&self, step: &RunningStep<'_>, output: Option<Bytes>) -> Result<(), Lost> {
-        if let Err(too_large) = step.reserve(output.as_ref()) {
-            self.updates.fail(too_large.into());
-            return Err(Lost);
-        }
-        let update = Update::Step { id: step.id.clone(), output: output.clone() };
-        let batch = match self.updates.send(vec![update]).await {
-            Ok(batch) => batch,
-            Err(lost) => return rejected(lost).await.map(drop),
-        };
-        if let Some(output) = output.filter(|output| !output.is_empty()) {
-            step.finish(output, batch);
-        }
-        self.updates.committed(batch).await
+    /// Lets the output of the run be recorded.
+    pub(crate) fn release_output(&self) {
+        self.updates.release_output();
     }
 }
 
@@ -202,6 +213,23 @@ impl Journal {
 }
 
 impl RunningStep<'_> {
+    /// Records the start of a step or its output; resolves when it is on disk.
+    async fn write(&self, updates: &UpdateSender, output: Option<Bytes>) -> Result<(), Lost> {
+        if let Err(too_large) = self.reserve(output.as_ref()) {
+            updates.fail(too_large.into());
+            return Err(Lost);
+        }
+        let update = Update::Step { id: self.id.clone(), output: output.clone() };
+        let batch = match updates.send(vec![update]).await {
+            Ok(batch) => batch,
+            Err(lost) => return rejected(lost).await.map(drop),
+        };
+        if let Some(output) = output.filter(|output| !output.is_empty()) {
+            self.finish(output, batch);
+        }
+        updates.committed(batch).await
+    }
+
     /// Counts what is about to be recorded.
     fn reserve(&self, output: Option<&Bytes>) -> Result<(), JournalTooLarge> {
         self.update(|step, size| {

@@ -128,6 +128,25 @@ impl Outcome {
         Self::Rejected { message: Some(agent_message(reason)) }
     }
 
+    /// The complete artifacts that are recorded with the final status.
+    pub(crate) fn artifacts(&self) -> &[Artifact] {
+        match self {
+            Self::Done { artifacts, .. } => artifacts,
+            Self::With { outcome, .. } => outcome.artifacts(),
+            _ => &[],
+        }
+    }
+
+    /// Another outcome, with what is recorded beside this one.
+    pub(crate) fn replace(self, other: Self) -> Self {
+        match self {
+            Self::With { updates, outcome } => {
+                Self::With { updates, outcome: Box::new(outcome.replace(other)) }
+            }
+            _ => other,
+        }
+    }
+
     /// Approximate size in the log, in bytes.
     pub(crate) fn size(&self) -> u64 {
         match self {

@@ -10,6 +10,8 @@ use super::{AgentError, Lost, Update};
 const MAX_PENDING_UPDATES: usize = 256;
 /// Bytes in the queue at which [`UpdateSender::send`] waits.
 const MAX_PENDING_BYTES: u64 = 1 << 20;
+/// Bytes of output that is held at which the turn fails.
+const MAX_HELD_BYTES: u64 = 16 << 20;
 
 /// The agent's side.
 #[derive(Clone)]
@@ -39,6 +41,8 @@ struct State {
     committed: u64,
     /// A sender waits for a commit.
     awaited: bool,
+    /// Output stays in `pending` with the checkpoints that belong to it.
+    holds_output: bool,
     /// Why the agent's side has ended the turn.
     failure: Option<AgentError>,
     closed: bool,
@@ -104,6 +108,19 @@ impl UpdateSender {
         }
     }
 
+    /// From now on artifacts and checkpoints are not taken. Who waits for their commit does not wait: after a crash the turn
+    /// goes on from what was recorded before.
+    pub(crate) fn hold_output(&self) {
+        self.0.state().holds_output = true;
+    }
+
+    /// What was held can be taken.
+    pub(crate) fn release_output(&self) {
+        if std::mem::take(&mut self.0.state().holds_output) {
+            self.0.ready.notify_one();
+        }
+    }
+
     /// Ends the turn with an error of the agent, whatever the agent returns.
     pub(crate) fn fail(&self, error: AgentError) {
         let mut state = self.0.state();
@@ -121,9 +138,15 @@ impl UpdateReceiver {
     pub(crate) fn take(&self) -> (Vec<Update>, Option<AgentError>) {
         let (pending, failure) = {
             let mut state = self.0.state();
-            state.bytes = 0;
             state.taken = state.sent;
-            (std::mem::take(&mut state.pending), state.failure.take())
+            let mut pending = std::mem::take(&mut state.pending);
+            if state.holds_output {
+                let is_held =
+                    |update: &mut Update| matches!(update, Update::Artifact { .. } | Update::Save(_));
+                state.pending = pending.extract_if(.., is_held).collect();
+            }
+            state.bytes = state.pending.iter().map(Update::queued_size).sum();
+            (pending, state.failure.take())
         };
         if !pending.is_empty() {
             self.0.space.notify_waiters();
@@ -170,7 +193,17 @@ impl Queue {
         if state.closed {
             return Err(Lost);
         }
-        if state.pending.len() >= MAX_PENDING_UPDATES || state.bytes >= MAX_PENDING_BYTES {
+        if state.holds_output && state.bytes >= MAX_HELD_BYTES {
+            let text =
+                format!("a guard judges the whole output, and it is larger than {MAX_HELD_BYTES} bytes");
+            state.failure = Some(AgentError::new(text));
+            drop(state);
+            self.close();
+            self.ready.notify_one();
+            return Err(Lost);
+        }
+        let is_full = state.pending.len() >= MAX_PENDING_UPDATES || state.bytes >= MAX_PENDING_BYTES;
+        if is_full && !state.holds_output {
             return Ok(Offered::Full(updates));
         }
         state.bytes += updates.iter().map(Update::queued_size).sum::<u64>();

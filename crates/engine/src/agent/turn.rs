@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, ArtifactId, ContextId, Message, TaskId, TraceContext};
+use protocol::{Artifact, ArtifactId, ContextId, Json, Message, TaskId, TraceContext};
 use serde_core::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ pub struct Turn {
     pub task_id: TaskId,
     /// Public id of the conversation (A2A context) the task belongs to.
     pub context_id: ContextId,
-    /// The skill id the client requested; kept for the task's later turns.
+    /// The id of the task's skill: the client has named it, or it was selected. `None` if there is none: the agent decides.
     pub skill: Option<String>,
     /// The message that started this turn.
     pub message: Arc<Message>,
@@ -59,11 +59,13 @@ pub struct Turn {
     pub deadline: Instant,
     pub(crate) saved: Option<Bytes>,
     pub(crate) updates: UpdateSender,
-    /// Prepended to every checkpoint; empty unless another agent delegates the turn.
-    pub(crate) save_prefix: Bytes,
+    /// Of a skill that takes arguments.
+    pub(crate) arguments: Option<Json>,
+    /// The client has named the skill: results are named after it.
+    pub(crate) is_skill_named: bool,
     /// Maximum size of a checkpoint, in bytes.
     pub(crate) max_saved: u64,
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<Journal>,
     pub(crate) metrics: Arc<RunMetrics>,
     pub(crate) trace: TraceContext,
     /// Of an agent that may ask.
@@ -74,6 +76,12 @@ impl Turn {
     /// The text parts of the message, joined by spaces.
     pub fn text(&self) -> String {
         self.message.text()
+    }
+
+    /// The arguments of the call, which the input schema of the skill allows. `None` if the skill takes messages
+    /// ([`SkillInput`](crate::SkillInput)), or if the message answers a question of the turn before.
+    pub fn arguments(&self) -> Option<&Json> {
+        self.arguments.as_ref()
     }
 
     /// Builds an agent message that belongs to this task.
@@ -89,7 +97,7 @@ impl Turn {
     /// names it `<skill>-result`.
     pub fn new_artifact(&self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> Artifact {
         let named = Artifact::new(id, parts.into().into());
-        if self.skill.is_some() { Artifact { name: None, ..named } } else { named }
+        if self.is_skill_named { Artifact { name: None, ..named } } else { named }
     }
 
     /// Time until the deadline; zero after it.
@@ -206,16 +214,6 @@ impl Turn {
     /// ```
     pub fn record(&self) -> Record<'_> {
         Record { turn: self, updates: Vec::new(), error: None }
-    }
-
-    /// The same turn for another agent that does the work. It starts from the checkpoint `saved`, and its own
-    /// checkpoints start with `save_prefix`, by which the delegating agent can recognise them later. Both agents have
-    /// the same journal: a step of one is not run by the other if it has the same id.
-    #[must_use]
-    pub fn delegate(mut self, saved: Option<Bytes>, save_prefix: &[u8]) -> Self {
-        self.saved = saved;
-        self.save_prefix = [&self.save_prefix, save_prefix].concat().into();
-        self
     }
 }
 
@@ -357,12 +355,11 @@ impl Record<'_> {
 
     /// The update for a checkpoint; one that is too large makes the whole record fail.
     fn checkpoint(&mut self, state: Bytes) -> Update {
-        let Turn { save_prefix: prefix, max_saved: max, .. } = self.turn;
-        let size = (prefix.len() + state.len()) as u64;
-        if size > *max {
-            self.error.get_or_insert_with(|| CheckpointTooLarge { size, max: *max }.into());
+        let (size, max) = (state.len() as u64, self.turn.max_saved);
+        if size > max {
+            self.error.get_or_insert_with(|| CheckpointTooLarge { size, max }.into());
         }
-        Update::Save(if prefix.is_empty() { state } else { [prefix.as_ref(), &state].concat().into() })
+        Update::Save(state)
     }
 }
 

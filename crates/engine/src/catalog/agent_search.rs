@@ -8,6 +8,7 @@ use super::{
     RegisteredAgent,
     search::{Document, Field, Index},
 };
+use crate::skill::Skill;
 
 /// The index over the enabled agents of a tenant. What only extended cards show is not in it.
 #[derive(Debug)]
@@ -20,8 +21,8 @@ pub(super) struct AgentSearch {
 #[derive(Debug)]
 struct Entry {
     agent: Arc<RegisteredAgent>,
-    /// The position of the skill in the agent's list; `None` is the agent itself.
-    skill: Option<usize>,
+    /// `None` is the agent itself.
+    skill: Option<Arc<Skill>>,
 }
 
 /// An agent that matches a query.
@@ -45,7 +46,7 @@ impl AgentSearch {
         let mut found: Vec<FoundAgent<'_>> = Vec::new();
         for hit in self.index.search(query, max).hits {
             let Entry { agent, skill } = &self.entries[hit.document];
-            let skill = skill.map(|position| &agent.info().skills[position]);
+            let skill = skill.as_ref().map(|skill| &skill.card);
             match found.iter_mut().find(|one| Arc::ptr_eq(one.agent, agent)) {
                 Some(one) => one.skills.extend(skill),
                 None => found.push(FoundAgent { agent, skills: skill.into_iter().collect() }),
@@ -57,23 +58,20 @@ impl AgentSearch {
 
 /// An agent and its public skills.
 fn entries(agent: &Arc<RegisteredAgent>) -> Vec<Entry> {
-    let hidden = &agent.settings().extended_skills;
-    let skills = agent.info().skills.iter().enumerate().filter(|(_, skill)| !hidden.contains(&skill.id));
-    let positions = skills.map(|(position, _)| Some(position));
+    let skills = agent.skills().iter().filter(|skill| skill.is_public()).map(|skill| Some(Arc::clone(skill)));
     let entry = |skill| Entry { agent: Arc::clone(agent), skill };
-    [None].into_iter().chain(positions).map(entry).collect()
+    [None].into_iter().chain(skills).map(entry).collect()
 }
 
 impl Entry {
     fn document(&self) -> Document<'_> {
         let info = self.agent.info();
-        let Some(position) = self.skill else {
+        let Some(skill) = &self.skill else {
             let document = Document::default().with(Field::Name, &info.id).with(Field::Name, &info.name);
             return document.with(Field::Description, &info.description);
         };
-        let skill = &info.skills[position];
-        let document = Document::of_skill(skill);
-        match self.agent.skill_schemas(&skill.id).and_then(|schemas| schemas.input.as_ref()) {
+        let document = Document::of_skill(&skill.card);
+        match skill.input_schema() {
             Some(schema) => document.with_schema(schema),
             None => document,
         }

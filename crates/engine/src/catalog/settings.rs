@@ -1,7 +1,5 @@
 //! How an agent is served.
 
-use std::collections::BTreeSet;
-
 use protocol::model::{AgentExtension, SecurityScheme};
 
 use super::{auth_methods::AuthMethods, profile::Profile};
@@ -22,8 +20,6 @@ pub struct AgentSettings {
     pub push_events: PushEvents,
     /// Which callers may get its extended card.
     pub extended_card: ExtendedCard,
-    /// The ids of the skills that only the extended card shows.
-    pub extended_skills: BTreeSet<String>,
     /// Supported protocol extensions, each marked as required or optional.
     pub extensions: Vec<AgentExtension>,
     /// Whether to reject message parts of a media type that the card does not list.
@@ -39,20 +35,10 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// Whether a skill exists for a caller. A skill that only the extended card shows is for callers with a credential,
-    /// or for all if everybody can get that card.
-    pub fn offers_skill(&self, skill: &str, caller: &Scope) -> bool {
-        self.sees_extended_skills(caller) || !self.extended_skills.contains(skill)
-    }
-
-    /// Whether the skills that only the extended card shows exist for a caller.
+    /// Whether the skills that only the extended card shows exist for a caller: with a credential, or if everybody can get
+    /// that card.
     pub fn sees_extended_skills(&self, caller: &Scope) -> bool {
         self.extended_card == ExtendedCard::Open || !caller.is_anonymous()
-    }
-
-    /// Whether some skills exist only for callers with a credential.
-    pub fn has_protected_skills(&self) -> bool {
-        self.extended_card != ExtendedCard::Open && !self.extended_skills.is_empty()
     }
 
     /// Whether calls without any credential are permitted.
@@ -75,7 +61,6 @@ impl Default for AgentSettings {
             push: false,
             push_events: PushEvents::default(),
             extended_card: ExtendedCard::default(),
-            extended_skills: BTreeSet::new(),
             extensions: Vec::new(),
             check_media_types: true,
             concurrent: 0,

@@ -43,7 +43,8 @@ pub(crate) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
 fn notify_agent(engine: &EngineInner, call: &Call, row: &TaskRow) {
     let catalog = engine.runner.catalog().load();
     if let Some(registered) = catalog.get(call.scope.tenant(), call.scope.agent()) {
-        registered.agent().abandoned(&call.scope, &PublicIds::of(&engine.ids, row).task);
+        let task = PublicIds::of(&engine.ids, row).task;
+        registered.skills().works().for_each(|work| work.abandoned(&call.scope, &task));
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{
     ids::TaskNo,
     log::{Entry, Log, Seq},
     scope::Scope,
+    skill::Skill,
     store::{
         Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted,
         TaskRow, View, Visibility,
@@ -193,7 +194,7 @@ fn requested_skill(
     if registered.skill_for(&asked, caller).is_some() {
         return Ok(Some(asked));
     }
-    let known = || registered.skills_for(caller).map(|skill| skill.id.as_str());
+    let known = || registered.skills_for(caller).map(Skill::id);
     let listed: Vec<&str> = known().take(MAX_LISTED_SKILLS).collect();
     let wanted = match (listed.as_slice(), known().count() - listed.len()) {
         ([], _) => "expected none: this agent has no skills to choose from".to_owned(),

@@ -9,10 +9,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Registration, Run, Runner, Slot, TurnInput, slot::ProbationPermit};
 use crate::{
     agent::OnCrash,
-    catalog::{RegisteredAgent, RunPolicy},
+    catalog::RegisteredAgent,
     context::Conversation,
     ids::TaskNo,
-    store::{Advance, Change, Committed, LogReader, NotCommitted, Step, StoreError, Visibility, WorkItem},
+    scope::Scope,
+    skill::{
+        RunPolicy,
+        call::{CallRequest, SkillCall, Stage},
+    },
+    store::{
+        Advance, Change, Committed, LogReader, NotCommitted, SavedState, SkillSource, Step, StoreError,
+        TaskRow, Visibility, WorkItem,
+    },
     task::{
         CurrentState, PublicIds, Reason,
         earlier_artifacts::EarlierArtifacts,
@@ -78,7 +86,7 @@ pub(super) async fn run_claimed(
         return fail_task(runner, &names, no, claimed, why).await;
     };
     let policy = registered.policy(work.row.skill.as_deref(), runner.limits());
-    match prepare(runner, &registered, policy, work, names.clone(), claimed).await {
+    match prepare(runner, &registered, work, names.clone(), claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
             let mut run = Run::new(runner, slot, *input, current, attempt, Some(registration));
@@ -105,13 +113,13 @@ enum Prepared {
 async fn prepare(
     runner: &Runner,
     registered: &RegisteredAgent,
-    policy: RunPolicy,
     work: WorkItem,
     names: PublicIds,
     claimed: Committed,
 ) -> crate::Result<Prepared> {
-    let attempt = (claimed.attempt, policy.attempts);
     let WorkItem { row, scope, saved, journal, log } = work;
+    let attempts = registered.policy(row.skill.as_deref(), runner.limits()).attempts;
+    let attempt = (claimed.attempt, attempts);
     if row.died_on_probation || row.crashes >= MAX_CRASHES {
         runner.metrics().poisoned.increment();
         let text = format!("poisoned: the server crashed {} times while this task ran", row.crashes);
@@ -128,18 +136,23 @@ async fn prepare(
         finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
     let journal: Vec<_> =
         journal.into_iter().filter(|(turn, _)| *turn == start.seq).map(|(_, step)| step).collect();
-    if row.deaths > 0 {
-        let journal = TurnJournal::new(&journal);
-        if let Some(guarded) = journal.crashed_guard() {
-            runner.metrics().poisoned.increment();
-            let text = format!("poisoned: the server crashed during this task's {guarded}");
-            return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
-        }
-        if policy.on_crash == OnCrash::Fail
-            && let Some(why) = journal.interruption(&names)
-        {
-            return Ok(Prepared::MustFail(why));
-        }
+    if row.deaths > 0
+        && let Some(guarded) = TurnJournal::new(&journal).crashed_guard()
+    {
+        runner.metrics().poisoned.increment();
+        let text = format!("poisoned: the server crashed during this task's {guarded}");
+        return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
+    }
+    let message = Arc::new(start.message.clone());
+    let history = &start.history;
+    let skill_call = select_skill(runner, registered, &row, &scope, history, &message, saved.as_ref()).await;
+    let policy = skill_call.policy;
+    record_skill(runner, &row, &skill_call, claimed).await?;
+    if row.deaths > 0
+        && policy.on_crash == OnCrash::Fail
+        && let Some(why) = TurnJournal::new(&journal).interruption(&names)
+    {
+        return Ok(Prepared::MustFail(why));
     }
     if claimed.attempt > i64::from(policy.attempts) {
         let max = policy.attempts;
@@ -154,24 +167,69 @@ async fn prepare(
         history: start.history,
         names,
         scope,
-        agent: registered.agent().clone(),
-        policy,
+        call: skill_call,
         deadline: row.deadline,
-        skill: row.skill,
         origin: row.origin,
-        message: Arc::new(start.message),
         seq: start.seq,
         open_artifacts,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, row.turn),
         size: row.size.saturating_sub(row.progress_size),
         progress_size: row.progress_size,
-        saved,
         journal,
         deaths: row.deaths,
         trace: runner.traces().take(row.no).unwrap_or_else(begin_trace),
     };
     let current = CurrentState { state: row.state, visibility: Visibility::Visible };
     Ok(Prepared::Ready(Box::new(input), current))
+}
+
+/// The call that a claimed task makes. An earlier version has not checked the arguments that it accepted.
+async fn select_skill(
+    runner: &Runner,
+    registered: &RegisteredAgent,
+    row: &TaskRow,
+    scope: &Scope,
+    history: &[Message],
+    message: &Arc<Message>,
+    saved: Option<&SavedState>,
+) -> SkillCall {
+    let skill = row.skill.as_deref();
+    let is_named = row.skill_source != Some(SkillSource::Server);
+    SkillCall::decide(CallRequest {
+        registered,
+        limits: runner.limits(),
+        scope,
+        named: skill.filter(|_| is_named),
+        before: skill.filter(|_| !is_named),
+        message,
+        history,
+        saved,
+        stage: if row.skill_source.is_some() && skill.is_some() { Stage::Accepted } else { Stage::Answer },
+    })
+    .await
+}
+
+/// Records a skill that was selected only now: its servers had not started when the message was accepted, or an earlier
+/// version has accepted it.
+async fn record_skill(
+    runner: &Runner,
+    row: &TaskRow,
+    skill_call: &SkillCall,
+    claimed: Committed,
+) -> crate::Result<()> {
+    let Some(skill) = skill_call.skill_id().filter(|skill| row.skill.as_ref() != Some(skill)) else {
+        return Ok(());
+    };
+    let change = Advance {
+        skill: Some(skill),
+        skill_source: skill_call.source,
+        ..Advance::new(row.no, Step::Report { fence: claimed.fence })
+    };
+    match runner.store().commit(Change::Advance(Box::new(change))).await {
+        // The task was canceled meanwhile: the run finds that out.
+        Ok(_) | Err(NotCommitted::Conflict(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Reads a task that is claimed already; it waits for an overloaded store.

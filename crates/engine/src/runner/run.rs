@@ -16,7 +16,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use protocol::{ArtifactId, Message, TaskState, Timestamp, TraceContext};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,16 +31,16 @@ use super::{
 };
 use crate::{
     agent::{
-        AgentError, AgentResult, CheckpointTooLarge, DynAgent, Journal, JournalTooLarge, OnCrash, Outcome,
-        Turn, Update, UpdateReceiver, queue,
+        AgentError, AgentResult, CheckpointTooLarge, Journal, JournalTooLarge, OnCrash, Outcome, Turn,
+        Update, UpdateReceiver, queue,
     },
-    catalog::RunPolicy,
     context::Conversation,
     ids::TaskNo,
     log::Seq,
     metrics::{RunMetrics, RunOutcome},
     origin::Origin,
     scope::Scope,
+    skill::{RunPolicy, call::SkillCall},
     store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
     task::{
         CurrentState, PublicIds, Reason,
@@ -94,16 +93,13 @@ pub(crate) struct TurnInput {
     pub(crate) no: TaskNo,
     pub(crate) names: PublicIds,
     pub(crate) scope: Scope,
-    pub(crate) agent: DynAgent,
-    pub(crate) policy: RunPolicy,
+    /// What runs.
+    pub(crate) call: SkillCall,
     /// When the task fails unless it is terminal by then.
     pub(crate) deadline: Option<Timestamp>,
-    /// The task's skill.
-    pub(crate) skill: Option<String>,
     /// The origin of the client's call; after a claim, that of the task.
     pub(crate) origin: Origin,
-    pub(crate) message: Arc<Message>,
-    /// Sequence number of the status update that message caused; distinguishes this turn from the task's
+    /// Sequence number of the status update that its message caused; distinguishes this turn from the task's
     /// other turns.
     pub(crate) seq: Seq,
     /// Earlier messages of the task.
@@ -117,8 +113,6 @@ pub(crate) struct TurnInput {
     pub(crate) open_artifacts: HashSet<ArtifactId>,
     /// Artifacts of earlier turns of a reopened task.
     pub(crate) earlier_artifacts: EarlierArtifacts,
-    /// The last checkpoint.
-    pub(crate) saved: Option<Bytes>,
     /// The steps that earlier attempts have recorded.
     pub(crate) journal: Vec<JournalStep>,
     /// How many processes crashed while they ran the turn, since its last progress.
@@ -132,15 +126,15 @@ impl Run {
     pub(crate) fn new(
         runner: &Runner,
         slot: Slot,
-        input: TurnInput,
+        mut input: TurnInput,
         current: CurrentState,
         attempt: u32,
         registration: Option<Registration>,
     ) -> Self {
         let (sender, updates) = queue();
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
-        let limit = TimeLimit::new(input.policy.run_time, input.deadline, runner.clock());
-        let policy = input.policy;
+        let limit = TimeLimit::new(input.call.policy.run_time, input.deadline, runner.clock());
+        let policy = input.call.policy;
         let trace = input.trace.child(random_span_id());
         let span = tracing::debug_span!(
             target: "a2ad::run",
@@ -152,14 +146,18 @@ impl Run {
         let journal = TurnJournal::new(&input.journal);
         let may_ask = policy.may_ask && !limit.has_passed();
         let asking = may_ask.then(|| AskingTurns::begin(runner.asking_turns(), &input.scope));
+        let skill = input.call.skill.as_ref().map(|skill| skill.id().to_owned());
+        let is_skill_named = input.call.is_skill_named();
         let turn = Turn {
             // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
             // has the task number and the sequence number.
             idempotency_key: format!("a2ad:{}:{}:{}", input.no.0, input.names.task, input.seq),
             task_id: input.names.task.clone(),
             context_id: input.names.context.clone(),
-            skill: input.skill.clone(),
-            message: input.message,
+            skill: skill.clone(),
+            is_skill_named,
+            message: Arc::clone(&input.call.message),
+            arguments: input.call.arguments.take(),
             history: input.history,
             conversation: input.conversation,
             scope: input.scope,
@@ -168,15 +166,14 @@ impl Run {
             // The agent may cancel its own token; that must not look like a cancel by the client.
             cancel: cancel.child_token(),
             deadline: limit.at,
-            saved: input.saved.clone(),
+            saved: input.call.saved.clone(),
             updates: sender,
-            save_prefix: Bytes::new(),
             max_saved: runner.limits().max_saved,
-            journal: Journal::new(
+            journal: Arc::new(Journal::new(
                 input.journal,
                 policy.on_crash == OnCrash::Fail,
                 runner.limits().max_journal,
-            ),
+            )),
             metrics: Arc::clone(runner.metrics()),
             trace: trace.clone(),
             asking: asking.clone(),
@@ -185,25 +182,27 @@ impl Run {
             turn: input.seq,
             size: input.size,
             progress_size: input.progress_size,
-            skill: input.skill,
+            skill,
+            is_skill_named,
             open_artifacts: input.open_artifacts,
             earlier_artifacts: input.earlier_artifacts,
             tasks_only: !input.origin.supports_message_replies(),
             journal,
-            saved: input.saved,
+            saved: input.call.saved.take(),
             resumes: policy.on_crash == OnCrash::Resume,
             counted: attempt > 1 || input.deaths > 0,
             crashed: input.deaths > 0,
-            attempts: input.policy.attempts,
+            attempts: policy.attempts,
             ..TurnState::new(input.no, input.names, current)
         };
-        // A run whose deadline has passed ends without calling its agent.
-        let outcome = limit.has_passed().then(|| limit.outcome(&state.names));
+        // A run whose deadline has passed ends without calling its agent, and so does a call that is decided.
+        let outcome =
+            limit.has_passed().then(|| limit.outcome(&state.names)).or_else(|| input.call.take_verdict());
         Self {
             no: input.no,
             state,
             policy,
-            agent: outcome.is_none().then(|| PanicGuard::new(input.agent.start(turn))),
+            agent: if outcome.is_none() { input.call.start(turn).map(PanicGuard::new) } else { None },
             updates,
             outcome,
             stop: None,
@@ -222,6 +221,21 @@ impl Run {
             _span: span,
             started: std::time::Instant::now(),
         }
+    }
+
+    /// The number of its task.
+    pub(crate) fn no(&self) -> TaskNo {
+        self.no
+    }
+
+    /// The public ids of its task.
+    pub(crate) fn names(&self) -> &PublicIds {
+        &self.state.names
+    }
+
+    /// The skill of its task.
+    pub(crate) fn skill(&self) -> Option<&str> {
+        self.state.skill.as_deref()
     }
 
     /// What applies to this run.

@@ -39,7 +39,7 @@ impl Change {
     }
 
     /// The agent's checkpoint.
-    pub fn saved(&self) -> Option<&Bytes> {
+    pub fn saved(&self) -> Option<&SavedState> {
         match self {
             Self::Accept(accept) => accept.saved.as_ref(),
             Self::Advance(advance) => advance.saved.as_ref(),
@@ -67,8 +67,10 @@ pub struct Accept {
     pub scope: Scope,
     /// Client-chosen id; unique within the scope.
     pub client_id: Option<TaskId>,
-    /// The requested skill.
+    /// Its skill.
     pub skill: Option<String>,
+    /// Who has selected it.
+    pub skill_source: SkillSource,
     /// That of the creating call.
     pub origin: Origin,
     /// The conversation it joins or starts.
@@ -85,7 +87,7 @@ pub struct Accept {
     /// attempt 1.
     pub work: WorkState,
     /// The agent's checkpoint.
-    pub saved: Option<Bytes>,
+    pub saved: Option<SavedState>,
     /// What is written to the journal.
     pub journal: JournalChange,
     /// When the task fails unless it is terminal by then.
@@ -100,6 +102,47 @@ pub struct Accept {
     pub caps: PrincipalCaps,
     /// Turns of its principal that may ask, which count as interrupted tasks for `caps`.
     pub asking_turns: u64,
+}
+
+/// Who has selected the skill of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkillSource {
+    /// The server; a later message may name another one.
+    Server,
+    /// The client has named it.
+    Client,
+}
+
+impl SkillSource {
+    /// Stored number; part of the database format.
+    pub fn number(self) -> i64 {
+        match self {
+            Self::Server => 0,
+            Self::Client => 1,
+        }
+    }
+
+    /// Decodes a stored number.
+    pub fn from_number(number: i64) -> Option<Self> {
+        [Self::Server, Self::Client].into_iter().find(|each| each.number() == number)
+    }
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedState {
+    /// The skill whose work has recorded it; empty: work without a skill. `None`: recorded by an earlier version, which put
+    /// ids of skills before the state.
+    pub skill: Option<String>,
+    /// The state; empty: removed.
+    pub state: Bytes,
+}
+
+impl SavedState {
+    /// Recorded by the work of this skill.
+    pub fn new(skill: Option<&str>, state: impl Into<Bytes>) -> Self {
+        Self { skill: Some(skill.unwrap_or_default().to_owned()), state: state.into() }
+    }
 }
 
 /// The idempotency key of a message and the hash of its content.
@@ -136,7 +179,7 @@ pub struct Advance {
     /// The new visibility, if the change sets it.
     pub visibility: Option<Visibility>,
     /// The agent's checkpoint.
-    pub saved: Option<Bytes>,
+    pub saved: Option<SavedState>,
     /// What is written to the journal.
     pub journal: JournalChange,
     /// Whether the turn has made progress: its crashes and attempts are counted anew.
@@ -145,8 +188,10 @@ pub struct Advance {
     pub deadline: Option<Timestamp>,
     /// Bytes of `log` that are progress messages.
     pub progress_size: u64,
-    /// The skill requested by this message; a task that has a skill keeps it.
+    /// The task's skill from now on; a task keeps a skill that its client has named.
     pub skill: Option<String>,
+    /// Who has selected that skill.
+    pub skill_source: SkillSource,
     /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
     /// A webhook to register, if the change records a client message. It gets the events from this change on.
@@ -172,6 +217,7 @@ impl Advance {
             deadline: None,
             progress_size: 0,
             skill: None,
+            skill_source: SkillSource::Server,
             key: None,
             webhook: None,
             caps: PrincipalCaps::default(),

@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
-use super::{JournalStep, LogSlice, Visibility};
+use super::{JournalStep, LogSlice, SavedState, SkillSource, Visibility};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Entry, Seq},
@@ -61,8 +60,10 @@ pub struct TaskRow {
     pub tag: Tag,
     /// Client-chosen id.
     pub client_id: Option<TaskId>,
-    /// The requested skill.
+    /// Its skill.
     pub skill: Option<String>,
+    /// Who has selected it; `None`: an earlier version has recorded the task, with a skill only if the client has named one.
+    pub skill_source: Option<SkillSource>,
     /// That of the call that created it.
     pub origin: Origin,
     /// Its conversation.
@@ -150,7 +151,7 @@ pub struct WorkItem {
     /// The owner.
     pub scope: Scope,
     /// The agent's last checkpoint.
-    pub saved: Option<Bytes>,
+    pub saved: Option<SavedState>,
     /// The journal: steps, each with the turn it belongs to.
     pub journal: Vec<(Seq, JournalStep)>,
     /// The first slice of the log, with sequence numbers.

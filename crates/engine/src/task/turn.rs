@@ -18,7 +18,7 @@ use crate::{
     ids::TaskNo,
     log::{Corrupt, Entry, Log, Seq},
     runner::Limits,
-    store::{Advance, Conflict, JournalChange, Step, TaskRow, Visibility},
+    store::{Advance, Conflict, JournalChange, SavedState, Step, TaskRow, Visibility},
 };
 
 /// The right to write for one attempt at a turn.
@@ -45,8 +45,10 @@ pub struct TurnState {
     pub size: u64,
     /// Size of the progress messages in the task's log, in bytes.
     pub progress_size: u64,
-    /// The requested skill.
+    /// The task's skill.
     pub skill: Option<String>,
+    /// The client has named it: results are named after it.
+    pub is_skill_named: bool,
     /// Artifacts whose last chunk is not recorded: a further chunk is appended to them. A chunk of any other
     /// artifact is its first one.
     pub open_artifacts: HashSet<ArtifactId>,
@@ -114,6 +116,7 @@ impl TurnState {
             size: 0,
             progress_size: 0,
             skill: None,
+            is_skill_named: false,
             open_artifacts: HashSet::new(),
             earlier_artifacts: EarlierArtifacts::default(),
             tasks_only: false,
@@ -283,7 +286,7 @@ impl TurnState {
         match outcome {
             Outcome::Done { artifacts, message } => {
                 updates.extend(artifacts.into_iter().map(|mut artifact| {
-                    if artifact.name.is_none() && self.skill.is_none() {
+                    if artifact.name.is_none() && !self.is_skill_named {
                         artifact.name = Some(artifact.id.to_string());
                     }
                     Update::Artifact { artifact, append: false, last: true }
@@ -346,9 +349,9 @@ impl TurnState {
         }
     }
 
-    /// Names an unnamed artifact after the requested skill. Appended chunks keep the name of the first.
+    /// Names an unnamed artifact after the skill that the client has named. Appended chunks keep the name of the first.
     fn name_results(&self, updates: &mut [Update]) {
-        let Some(skill) = &self.skill else { return };
+        let Some(skill) = self.skill.as_ref().filter(|_| self.is_skill_named) else { return };
         for update in updates {
             if let Update::Artifact {
                 artifact: artifact @ Artifact { name: None, .. }, append: false, ..
@@ -395,7 +398,7 @@ impl TurnState {
             progress_size: log.progress_size(),
             log,
             visibility,
-            saved,
+            saved: saved.map(|state| SavedState::new(self.skill.as_deref(), state)),
             journal,
             ..Advance::new(self.no, step)
         }

@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use a2ad_engine::{
     Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent,
     Engine, Error, ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention,
-    RunSettings, Scope, Store as _,
+    RunSettings, Scope, SkillSet, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -216,10 +216,9 @@ impl Setup {
             .with_dedupe(dedupe)
             .with_settings(settings)
             .with_run_settings(self.run_settings);
-        let scripted = self
-            .skill_settings
-            .into_iter()
-            .fold(scripted, |scripted, (skill, settings)| scripted.with_skill_settings(skill, settings));
+        let scripted = self.skill_settings.into_iter().fold(scripted, |scripted, (skill, settings)| {
+            scripted.with_skill(&skill, |skill| skill.run = settings)
+        });
         let agents: Vec<_> = others.into_iter().chain([scripted]).collect();
         let catalog = Catalog::new(AGENT_ID, agents.clone())
             .with_tenant("elsewhere", AGENT_ID, agents)
@@ -248,11 +247,10 @@ pub(crate) fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> 
         name: id.into(),
         description: String::new(),
         version: "1".into(),
-        skills,
         input_modes: Vec::new(),
         output_modes: Vec::new(),
     };
-    RegisteredAgent::new(info, agent)
+    RegisteredAgent::new(info, SkillSet::of_cards(agent, skills))
 }
 
 /// An engine, its store, and the test's handle to its agent.

@@ -10,7 +10,7 @@ mod wait;
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use engine::{CallResponse, Origin};
+use engine::{CallResponse, Origin, Skill};
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{
     Dialect, Error, ErrorKind, GetTask, Json, Operation, OperationKind, Reply, TaskId, Violation,
@@ -107,7 +107,7 @@ fn requested_skill(exchange: &Exchange) -> Result<String, Error> {
     if registered.skill_for(&id, &scope).is_some() {
         return Ok(id.into_owned());
     }
-    let known = registered.skills_for(&scope).map(|skill| skill.id.as_str()).take(MAX_COMPARED);
+    let known = registered.skills_for(&scope).map(Skill::id).take(MAX_COMPARED);
     let similar = nearest_few(MAX_SIMILAR, &id, known);
     let hint = match similar.as_slice() {
         [] => "the agent's card and openapi.json list its skills".to_owned(),

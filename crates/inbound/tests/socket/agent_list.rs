@@ -1,10 +1,10 @@
 //! The list of agents at `/.well-known/agents.json`, and the search in it.
 
 use a2ad_inbound::AgentSettings;
-use engine::{AgentInfo, Catalog, DEFAULT_TENANT, RegisteredAgent};
+use engine::{AgentInfo, Catalog, DEFAULT_TENANT, RegisteredAgent, SkillSet};
 use protocol::model::AgentSkill;
 
-use crate::common::{Server, Setup};
+use crate::common::{Server, Setup, agents};
 
 const LIST: &str = "/.well-known/agents.json";
 
@@ -37,9 +37,7 @@ async fn agents_are_listed_with_their_public_skills() {
         assert!(list.body.contains(part), "{part} in {}", list.body);
     }
     // What only the extended card shows, and disabled agents.
-    let hidden =
-        AgentSettings { extended_skills: ["approver-auth".into()].into(), ..AgentSettings::default() };
-    change(&server, "approver", |registered| registered.with_settings(hidden.clone()));
+    change(&server, "approver", |registered| agents::with_extended_skill(registered, "approver-auth"));
     let disabled = AgentSettings { enabled: false, ..AgentSettings::default() };
     change(&server, "currency", |registered| registered.with_settings(disabled.clone()));
     for path in [LIST.to_owned(), format!("{LIST}?q=login"), format!("{LIST}?q=convert+money")] {
@@ -60,7 +58,7 @@ async fn query_finds_skills_and_agents_best_first() {
     // An empty query is none.
     assert_eq!(find("q=").await, server.get(LIST).await.body);
     let large = AgentInfo { description: "Weaves carpets".into(), ..echo(&server) };
-    change(&server, "echo", |registered| RegisteredAgent::new(large.clone(), registered.agent().clone()));
+    change(&server, "echo", |registered| RegisteredAgent::new(large.clone(), registered.skills().clone()));
     assert_eq!(ids(&find("q=carpet").await), ["echo"]);
 }
 
@@ -71,11 +69,16 @@ fn echo(server: &Server) -> AgentInfo {
 #[tokio::test]
 async fn agent_with_many_skills_is_listed_with_some_of_them() {
     let server = Server::open().await;
-    let mut info = echo(&server);
-    let weaver = AgentSkill { description: "Weaves carpets".into(), ..info.skills[0].clone() };
-    info.skills =
-        (0..1_000).map(|number| AgentSkill { id: format!("weaver{number}"), ..weaver.clone() }).collect();
-    change(&server, "echo", |registered| RegisteredAgent::new(info.clone(), registered.agent().clone()));
+    change(&server, "echo", |registered| {
+        let echo = registered.skills().find("echo").unwrap();
+        let weaver = |number| AgentSkill {
+            id: format!("weaver{number}"),
+            description: "Weaves carpets".into(),
+            ..echo.card.clone()
+        };
+        let skills = SkillSet::of_cards(echo.work.clone(), (0..1_000).map(weaver));
+        RegisteredAgent::new(registered.info().clone(), skills)
+    });
     for (query, expected) in
         [("", 20), ("?limit=3", 3), ("?limit=100", 100), ("?q=carpet", 20), ("?q=carpet&limit=7", 7)]
     {
@@ -113,7 +116,7 @@ async fn list_is_cached_like_a_card() {
     }
     let before = server.get(LIST).await;
     let renamed = AgentInfo { name: "Parrot".into(), ..echo(&server) };
-    change(&server, "echo", |registered| RegisteredAgent::new(renamed.clone(), registered.agent().clone()));
+    change(&server, "echo", |registered| RegisteredAgent::new(renamed.clone(), registered.skills().clone()));
     let after = server.get(LIST).await;
     assert_ne!(after.header("etag"), before.header("etag"));
     assert!(after.body.contains("Parrot"), "{}", after.body);

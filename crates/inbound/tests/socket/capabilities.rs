@@ -1,7 +1,7 @@
 //! An agent's behaviour matches its card: streaming, push notifications, the extended card, extensions, media types.
 
 use a2ad_inbound::{AgentSettings, ExtendedCard, Profile};
-use engine::RegisteredAgent;
+use engine::SkillVisibility;
 use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
@@ -148,13 +148,13 @@ async fn extended_card_is_served_at_the_paths_of_0_2() {
 
 #[tokio::test]
 async fn extended_skills_are_hidden_from_the_public_card() {
-    let hidden = ["currency".to_owned(), "echo".to_owned()].into();
-    let settings = AgentSettings {
-        extended_card: ExtendedCard::Open,
-        extended_skills: hidden,
-        ..AgentSettings::default()
-    };
-    let server = with(settings).await;
+    let settings = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
+    let server = Setup::with(|options| {
+        options.agents.insert("demo".into(), settings);
+        options.extended_skills = vec![("demo", "currency"), ("demo", "echo")];
+    })
+    .open()
+    .await;
     let ids = |card: &str| -> Vec<String> {
         let known = ["currency", "echo", "slow-writer", "approver"];
         known.iter().filter(|id| card.contains(&format!(r#"{{"id":"{id}""#))).map(|id| (*id).into()).collect()
@@ -302,17 +302,13 @@ async fn client_that_accepts_none_of_the_output_modes_is_rejected() {
 
 #[tokio::test]
 async fn media_types_of_skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
-    let skilled = agents::skilled(&["open", "secret"]);
-    let mut info = skilled.info().clone();
-    info.skills[1].input_modes = vec!["image/secret-input".into()];
-    info.skills[1].output_modes = vec!["image/secret-output".into()];
-    let mut setup =
-        Setup { agents: vec![RegisteredAgent::new(info, skilled.agent().clone())], ..Setup::default() };
-    let settings = AgentSettings {
-        extended_card: ExtendedCard::Protected,
-        extended_skills: ["secret".into()].into(),
-        ..AgentSettings::default()
-    };
+    let skilled = agents::skilled(&["open", "secret"]).with_skill("secret", |skill| {
+        skill.card.input_modes = vec!["image/secret-input".into()];
+        skill.card.output_modes = vec!["image/secret-output".into()];
+        skill.visibility = SkillVisibility::Extended;
+    });
+    let mut setup = Setup { agents: vec![skilled], ..Setup::default() };
+    let settings = AgentSettings { extended_card: ExtendedCard::Protected, ..AgentSettings::default() };
     setup.options.agents.insert("skilled".into(), settings);
     let server = setup.open_with_callers().await;
     let refused = async |caller: &str, part: &str, modes: &str| {

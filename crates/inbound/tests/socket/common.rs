@@ -56,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) default_agent: String,
     /// By agent id; others have the default settings.
     pub(crate) agents: BTreeMap<String, AgentSettings>,
+    /// The skills that only the extended card shows, each with its agent.
+    pub(crate) extended_skills: Vec<(&'static str, &'static str)>,
     server: ServerOptions,
 }
 
@@ -81,6 +83,7 @@ impl Default for Setup {
             options: Options {
                 default_agent: "echo".into(),
                 agents: BTreeMap::new(),
+                extended_skills: Vec::new(),
                 server: ServerOptions {
                     allowed_hosts: hosts(&["example.test", "x"]),
                     ..ServerOptions::default()
@@ -124,11 +127,16 @@ impl Setup {
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Arc::new(Sqlite::open(&options, feed.clone(), &clock).unwrap());
-        let Options { default_agent, agents: mut settings, server } = self.options;
+        let Options { default_agent, agents: mut settings, extended_skills, server } = self.options;
         let agents = outbound::agents::demo().into_iter().chain(self.agents);
         let agents = agents.map(|agent| match settings.remove(&agent.info().id) {
             Some(settings) => agent.with_settings(settings),
             None => agent,
+        });
+        let agents = agents.map(|agent| {
+            let of_agent = extended_skills.iter().filter(|(id, _)| *id == agent.info().id);
+            let skills: Vec<&str> = of_agent.map(|(_, skill)| *skill).collect();
+            skills.into_iter().fold(agent, agents::with_extended_skill)
         });
         let catalog = Catalog::new(default_agent, agents);
         let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);

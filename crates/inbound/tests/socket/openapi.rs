@@ -1,38 +1,29 @@
 //! The OpenAPI document of an agent's skills.
 
 use a2ad_inbound::{AgentSettings, AuthMethods};
-use engine::{DEFAULT_TENANT, ExtendedCard, SkillSchemas};
-use protocol::{Json, model::SecurityScheme};
+use engine::{DEFAULT_TENANT, ExtendedCard};
+use protocol::model::SecurityScheme;
 
 use crate::common::{Server, Setup, agents};
 
 #[expect(clippy::disallowed_types, reason = "the document is read as its users read it")]
 type Value = serde_json::Value;
 
-fn schemas() -> SkillSchemas {
-    let schema = |text| Some(Json::parse(text).unwrap());
-    SkillSchemas {
-        input: schema(
-            r##"{"$schema":"x","properties":{"to":{"$ref":"#/$defs/place"}},"$defs":{"place":{"type":"string"}}}"##,
-        ),
-        output: schema(r#"{"type":"object"}"#),
-    }
-}
+const INPUT: &str =
+    r##"{"$schema":"x","properties":{"to":{"$ref":"#/$defs/place"}},"$defs":{"place":{"type":"string"}}}"##;
+const OUTPUT: &str = r#"{"type":"object"}"#;
 
 async fn open(extended_card: ExtendedCard) -> Server {
     setup(extended_card).open().await
 }
 
 fn setup(extended_card: ExtendedCard) -> Setup {
-    let skilled = agents::skilled(&["forms", "a/b {c}", "secret"])
-        .with_skill_schemas("forms", schemas())
-        .with_skill_schemas("secret", schemas());
+    let with_schemas = |agent, skill| agents::with_schemas(agent, skill, INPUT, OUTPUT);
+    let skilled =
+        ["forms", "secret"].into_iter().fold(agents::skilled(&["forms", "a/b {c}", "secret"]), with_schemas);
     let mut setup = Setup { agents: vec![skilled], ..Setup::default() };
-    let settings = AgentSettings {
-        extended_card,
-        extended_skills: ["secret".into()].into(),
-        ..AgentSettings::default()
-    };
+    let settings = AgentSettings { extended_card, ..AgentSettings::default() };
+    setup.options.extended_skills = vec![("skilled", "secret")];
     setup.options.agents.insert("skilled".into(), settings);
     setup.options.default_agent = "skilled".into();
     setup
@@ -118,11 +109,9 @@ async fn skills_of_the_extended_card_are_shown_to_callers_with_a_credential() {
 #[tokio::test]
 async fn schemas_of_similar_ids_are_different_components() {
     let ids = ["a_b", "a/b", "a b", "a_b.2", "a_b.input"];
-    let schema = |id: &str| SkillSchemas {
-        input: Some(Json::parse(&format!(r#"{{"title":"{id}"}}"#)).unwrap()),
-        output: None,
-    };
-    let agent = ids.iter().fold(agents::skilled(&ids), |agent, id| agent.with_skill_schemas(*id, schema(id)));
+    let with_title =
+        |agent, id: &&str| agents::with_schemas(agent, id, &format!(r#"{{"title":"{id}"}}"#), OUTPUT);
+    let agent = ids.iter().fold(agents::skilled(&ids), with_title);
     let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
     let document: Value = server.get("/a2a/skilled/openapi.json").await.body.parse().unwrap();
     for operation in document["paths"].as_object().unwrap().values() {

@@ -8,7 +8,7 @@ use engine::{
     Origin, Scope, Store as _,
     ids::Tag,
     log::Log,
-    store::{Accept, Change, JournalChange, NewContext, PrincipalCaps, Visibility, WorkState},
+    store::{Accept, Change, JournalChange, NewContext, PrincipalCaps, SkillSource, Visibility, WorkState},
     task::PublicIds,
 };
 use protocol::{Message, Part, Role, TaskState, Timestamp, model::Secret};
@@ -63,6 +63,7 @@ async fn queue(server: &Server) -> String {
         scope: Scope::anonymous("default", "echo"),
         client_id: None,
         skill: None,
+        skill_source: SkillSource::Server,
         origin: Origin::default(),
         context: NewContext::Own,
         log: Log::pack([(names.status(TaskState::Submitted, None, at), Some(Arc::new(message)))]),

@@ -13,11 +13,8 @@ fn setup() -> Setup {
     let skills = ["forms", "form", "forces", "a/b {c}", "secret"];
     let agents = vec![agents::skilled(&skills), agents::fails(), agents::chats(), agents::panics()];
     let mut setup = Setup { agents, ..Setup::default() };
-    let secret = AgentSettings {
-        extended_card: ExtendedCard::Protected,
-        extended_skills: ["secret".into()].into(),
-        ..AgentSettings::default()
-    };
+    let secret = AgentSettings { extended_card: ExtendedCard::Protected, ..AgentSettings::default() };
+    setup.options.extended_skills = vec![("skilled", "secret")];
     setup.options.agents.insert("skilled".into(), secret);
     let closed = AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() };
     setup.options.agents.insert("demo".into(), closed);

@@ -1,35 +1,49 @@
-//! The default agent when there is no configuration: a router to the other built-in agents.
+//! The default agent when there is no configuration: the other built-in agents are its skills.
 
+use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Skill, SkillSet, Turn};
 use protocol::model::AgentSkill;
 
-use super::{Builtin, CATALOGUE, Demo, Route, Router};
+use super::{Builtin, CATALOGUE, Demo as Part};
 
 pub(super) const ABOUT: &str = "Shows what a2ad does: converts money, gives back what it is given, writes slowly, asks before it proceeds";
 
-pub(super) fn router() -> Router {
-    let route = |row: &Builtin| {
-        let skill = main_skill(row)?;
-        let keywords = super::routing_keywords(&skill, row.name);
-        Some(Route::new(skill, (row.create)()).with_keywords(keywords))
-    };
-    Router::new(rows().filter_map(route).collect())
+/// The same as one skill among others of an agent: it selects a skill of its own, by all messages of the task, so that later
+/// turns have the same.
+pub(super) struct Demo(SkillSet);
+
+impl Demo {
+    pub(super) fn new() -> Self {
+        Self(SkillSet::separate(members()))
+    }
+}
+
+impl Agent for Demo {
+    async fn run(&self, mut turn: Turn) -> AgentResult<Outcome> {
+        match self.0.choose(&turn.history, &turn.message) {
+            Ok((skill, message)) => {
+                turn.message = message;
+                skill.work.run(turn).await
+            }
+            Err(question) => Ok(*question),
+        }
+    }
+
+    /// The most restrictive policy of all its skills.
+    fn policy(&self) -> ExecutionPolicy {
+        let all: Vec<ExecutionPolicy> = self.0.iter().map(|skill| skill.work.policy()).collect();
+        let any = |on_crash| all.iter().any(|policy| policy.on_crash == on_crash);
+        let on_crash = [OnCrash::Fail, OnCrash::Resume].into_iter().find(|on_crash| any(*on_crash));
+        ExecutionPolicy::default()
+            .with_overlap(all.iter().all(|policy| policy.overlap))
+            .with_on_crash(on_crash.unwrap_or_default())
+    }
 }
 
 pub(super) fn skills() -> Vec<AgentSkill> {
-    rows().filter_map(main_skill).collect()
+    members().map(|skill| skill.card).collect()
 }
 
-/// The agents that are skills of this one.
-fn rows() -> impl Iterator<Item = &'static Builtin> {
-    CATALOGUE.iter().filter(|row| match row.demo {
-        Demo::Absent | Demo::Served => false,
-        Demo::Skill => true,
-    })
-}
-
-/// The skill with the agent's own name, with that agent's media types.
-fn main_skill(row: &Builtin) -> Option<AgentSkill> {
-    let info = row.info();
-    let skill = info.skills.into_iter().find(|skill| skill.id == row.name)?;
-    Some(AgentSkill { input_modes: info.input_modes, output_modes: info.output_modes, ..skill })
+/// The other agents of the demo, each as a skill.
+pub(super) fn members() -> impl Iterator<Item = Skill> {
+    CATALOGUE.iter().filter(|row| matches!(row.demo, Part::Skill)).map(Builtin::main_skill)
 }

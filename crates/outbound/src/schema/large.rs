@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    task::spawn_blocking,
-};
+use engine::LargeCheck;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{Budget, Schema, Tree};
 
@@ -16,40 +14,19 @@ const PLACES: usize = 2;
 
 static FREE: Semaphore = Semaphore::const_new(PLACES);
 
-/// A check that waits for its place.
-pub(crate) struct LargeCheck {
-    schema: Schema,
-    root: &'static str,
-    tree: Tree,
-    steps: u64,
-}
-
-/// A check that may run now.
-pub(crate) struct ReadyCheck {
-    check: LargeCheck,
-    place: SemaphorePermit<'static>,
-}
-
-impl LargeCheck {
-    pub(super) fn new(schema: Schema, root: &'static str, tree: Tree, steps: u64) -> Self {
-        Self { schema, root, tree, steps }
-    }
-
-    /// Waits for a place.
-    pub(crate) async fn ready(self) -> ReadyCheck {
+/// A check of so many steps: it waits for a place, then it runs within the deadline. The place is taken until the check ends,
+/// also when its caller does not wait.
+#[expect(clippy::async_yields_async, reason = "its start may be recorded before the second future runs")]
+pub(super) fn check(schema: Schema, root: &'static str, tree: Tree, steps: u64) -> LargeCheck {
+    Box::pin(async move {
         let place = FREE.acquire().await.expect("it is never closed");
-        ReadyCheck { check: self, place }
-    }
-}
-
-impl ReadyCheck {
-    /// The result, within the deadline. The place is taken until the check ends, also when its caller does not wait.
-    pub(crate) async fn run(self) -> Result<(), String> {
-        let Self { check: LargeCheck { schema, root, tree, steps }, place } = self;
-        let checked = spawn_blocking(move || {
-            let _place = place;
-            schema.result(root, &tree, steps, &mut Budget::time(DEADLINE))
-        });
-        checked.await.unwrap_or_else(|_| Err(format!("{root}: the check was interrupted; try again")))
-    }
+        let check = async move {
+            let checked = spawn_blocking(move || {
+                let _place = place;
+                schema.result(root, &tree, steps, &mut Budget::time(DEADLINE))
+            });
+            checked.await.unwrap_or_else(|_| Err(format!("{root}: the check was interrupted; try again")))
+        };
+        Box::pin(check) as _
+    })
 }

@@ -1,3 +1,5 @@
+use engine::{SchemaCheck, SkillSchema as _};
+
 use super::{walk::Walk, *};
 
 mod random;
@@ -12,8 +14,8 @@ fn schema(text: &str) -> Schema {
 
 fn result(schema: &Schema, value: &str) -> Result<(), String> {
     match schema.check("arguments", &json(value)) {
-        Check::Done(result) => result,
-        Check::Large(_) => panic!("the check is large"),
+        SchemaCheck::Done(result) => result,
+        SchemaCheck::Large(_) => panic!("the check is large"),
     }
 }
 
@@ -159,8 +161,8 @@ fn checks_share_one_budget() {
 async fn large_check_ends_at_its_deadline() {
     let numbers = |length: usize| format!("[{}]", vec!["1"; length].join(","));
     let large = async |schema: &Schema, value: &str| match schema.check("arguments", &json(value)) {
-        Check::Large(check) => check.ready().await.run().await,
-        Check::Done(_) => panic!("the check is small"),
+        SchemaCheck::Large(check) => check.await.await,
+        SchemaCheck::Done(_) => panic!("the check is small"),
     };
     let list = schema(r#"{"items":{"anyOf":[{"type":"number"},{"type":"string"}]}}"#);
     assert_eq!(large(&list, &numbers(9_000)).await, Ok(()));

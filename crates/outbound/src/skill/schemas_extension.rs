@@ -1,8 +1,7 @@
 //! The card extension with the schemas of an agent's skills.
 
+use engine::Skill;
 use protocol::{Json, json::write::Writer, model::AgentExtension};
-
-use super::Skill;
 
 /// The extension that shows the schemas of an agent's skills on its card.
 pub const SCHEMAS_EXTENSION: &str = "urn:a2ad:ext:skill-schemas:1";
@@ -34,21 +33,21 @@ pub fn schemas_extension<'a>(skills: impl Iterator<Item = &'a Skill>) -> Option<
 
 /// The size of a skill's schemas, in bytes.
 fn size(skill: &Skill) -> usize {
-    let schemas = [&skill.input_schema, &skill.output_schema].into_iter().flatten();
-    schemas.map(|schema| schema.text().as_str().len()).sum()
+    let schemas = [skill.input_schema(), skill.output_schema()].into_iter().flatten();
+    schemas.map(|schema| schema.as_str().len()).sum()
 }
 
 /// `None` if it is larger than a value on a card may be.
 fn params(skills: &[&Skill]) -> Option<Json> {
     let mut ordered = skills.to_vec();
-    ordered.sort_by(|one, other| one.id.cmp(&other.id));
+    ordered.sort_by_key(|skill| skill.id());
     let mut writer = Writer::new();
     writer.object(|out| {
         for skill in ordered {
-            out.key(&skill.id).object(|out| {
-                for (name, schema) in [("input", &skill.input_schema), ("output", &skill.output_schema)] {
+            out.key(skill.id()).object(|out| {
+                for (name, schema) in [("input", skill.input_schema()), ("output", skill.output_schema())] {
                     if let Some(schema) = schema {
-                        out.key(name).raw(schema.text().as_str());
+                        out.key(name).raw(schema.as_str());
                     }
                 }
             });
@@ -62,37 +61,32 @@ fn params(skills: &[&Skill]) -> Option<Json> {
 mod tests {
     use std::sync::Arc;
 
-    use engine::{AgentResult, OnCrash};
-    use futures_util::future::BoxFuture;
+    use engine::{AgentResult, DynAgent, Outcome, SkillInput, agent_fn};
+    use protocol::model::AgentSkill;
 
     use super::*;
-    use crate::{
-        backend::{Backend, Call, Reply},
-        schema::Schema,
-    };
-
-    struct Unused;
-
-    impl Backend for Unused {
-        fn call<'a>(&'a self, _: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
-            unreachable!("nothing is called")
-        }
-    }
+    use crate::schema::Schema;
 
     /// A skill whose input schema has so many properties.
     fn skill(id: usize, properties: usize) -> Skill {
         let properties: Vec<String> = (0..properties).map(|name| format!(r#""p{name}":true"#)).collect();
         let schema = format!(r#"{{"properties":{{{}}}}}"#, properties.join(","));
-        Skill {
+        let schema = Schema::new(Json::parse(&schema).unwrap()).unwrap();
+        Skill { input: SkillInput::Arguments(Some(Arc::new(schema))), ..without_schema(id) }
+    }
+
+    fn without_schema(id: usize) -> Skill {
+        let card = AgentSkill {
             id: format!("s{id}"),
+            name: String::new(),
             description: String::new(),
             tags: Vec::new(),
             examples: Vec::new(),
-            input_schema: Some(Schema::new(Json::parse(&schema).unwrap()).unwrap()),
-            output_schema: None,
-            on_crash: OnCrash::Fail,
-            backend: Arc::new(Unused),
-        }
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security_requirements: Vec::new(),
+        };
+        Skill::new(card, DynAgent::new(agent_fn(|_| async { AgentResult::Ok(Outcome::done()) })))
     }
 
     #[test]
@@ -117,7 +111,6 @@ mod tests {
         let extension = schemas_extension(skills.iter()).unwrap();
         assert_eq!(extension.params.unwrap().as_str(), r#"{"s1":{"input":{"properties":{"p0":true}}}}"#);
         assert_eq!(schemas_extension(skills[..1].iter()).unwrap().params.unwrap().as_str(), "{}");
-        let without = Skill { input_schema: None, ..skill(3, 0) };
-        assert!(schemas_extension([&without].into_iter()).is_none());
+        assert!(schemas_extension([&without_schema(3)].into_iter()).is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use a2ad_outbound::agents;
 use engine::{
     Agent, AgentInfo, AgentResult, Call, CallResponse, Catalog, Clock, DynAgent, Engine, ExecutionPolicy,
-    Feed, Frame, Limits, Outcome, RegisteredAgent, Scope, StreamItem, Turn,
+    Feed, Frame, Limits, Outcome, RegisteredAgent, Scope, Skill, SkillSet, StreamItem, Turn,
 };
 use protocol::{
     CancelTask, Content, Event, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskId, dialect::v1,
@@ -19,39 +19,44 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// An engine with one agent.
 pub(crate) struct TestServer {
     engine: Engine,
+    /// What every message names.
+    skill: Option<&'static str>,
     _folder: TempDir,
 }
 
 impl TestServer {
     /// With a built-in agent.
     pub(crate) fn builtin(name: &str) -> Self {
-        Self::with(agents::info(name).unwrap(), agents::builtin(name).unwrap())
+        let agent = agents::builtin(name).unwrap();
+        Self::with(agent.info().clone(), agent.skills().clone())
     }
 
     /// With a built-in agent whose tasks stay open when they are done.
     pub(crate) fn kept_open(name: &str) -> Self {
-        Self::with(agents::info(name).unwrap(), DynAgent::new(KeepsTaskOpen(agents::builtin(name).unwrap())))
+        let agent = agents::builtin(name).unwrap();
+        let kept_open = |skill: &Arc<Skill>| Skill {
+            work: DynAgent::new(KeepsTaskOpen(skill.work.clone())),
+            ..Skill::clone(skill)
+        };
+        Self::with(agent.info().clone(), SkillSet::separate(agent.skills().iter().map(kept_open)))
     }
 
-    /// With a built-in agent; every message requests this skill.
+    /// With a built-in agent; every message names this skill.
     pub(crate) fn with_skill(name: &str, skill: &'static str) -> Self {
-        Self::with(
-            agents::info(name).unwrap(),
-            DynAgent::new(WithSkill(skill, agents::builtin(name).unwrap())),
-        )
+        Self { skill: Some(skill), ..Self::builtin(name) }
     }
 
     /// With any agent.
-    pub(crate) fn with(info: AgentInfo, agent: DynAgent) -> Self {
+    pub(crate) fn with(info: AgentInfo, skills: impl Into<SkillSet>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let registered = RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, agent);
+        let registered = RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, skills);
         let catalog = Catalog::new("agent", [registered]);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, Limits::default());
-        Self { engine, _folder: folder }
+        Self { engine, skill: None, _folder: folder }
     }
 
     /// Sends a text in a new task.
@@ -76,7 +81,8 @@ impl TestServer {
     /// Sends a message and streams until the turn ends.
     pub(crate) async fn send(&self, message: Message) -> TurnOutput {
         let mut output = TurnOutput { task: message.task_id.clone(), lines: Vec::new() };
-        let operation = Operation::SendStreamingMessage(SendMessage::new(message));
+        let request = SendMessage { skill: self.skill.map(Into::into), ..SendMessage::new(message) };
+        let operation = Operation::SendStreamingMessage(request);
         let CallResponse::Stream(mut stream) = self.call(operation).await else { panic!("no stream") };
         while let StreamItem::Frames(frames) = with_timeout(stream.next()).await.unwrap() {
             for frame in frames {
@@ -178,16 +184,6 @@ pub(crate) fn show(parts: &[Part]) -> String {
         Content::Data(json) => json.as_str().into(),
     };
     parts.iter().map(show).collect::<Vec<_>>().join(" | ")
-}
-
-/// Wraps an agent: every turn requests this skill.
-struct WithSkill(&'static str, DynAgent);
-
-impl Agent for WithSkill {
-    async fn run(&self, mut turn: Turn) -> AgentResult<Outcome> {
-        turn.skill = Some(self.0.into());
-        self.1.run(turn).await
-    }
 }
 
 /// Wraps an agent: asks for input instead of completing, as if its task were reopened. The artifacts of the

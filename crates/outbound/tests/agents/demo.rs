@@ -1,7 +1,7 @@
-//! The demo agent routes to the other agents.
+//! The skills of the demo agent are other agents.
 
-use a2ad_outbound::agents::{self, Route, Router};
-use engine::{Agent as _, AgentInfo, DynAgent};
+use a2ad_outbound::agents;
+use engine::{Agent as _, Skill, SkillSet};
 use protocol::{Part, model::AgentSkill};
 
 use crate::common::{TestServer, message};
@@ -22,11 +22,11 @@ async fn keywords_choose_the_skill() {
 
 #[tokio::test]
 async fn every_card_example_is_routed_to_its_skill() {
-    let card = agents::info("demo").unwrap();
-    let ids: Vec<&str> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
+    let demo = agents::builtin("demo").unwrap();
+    let ids: Vec<&str> = demo.skill_cards().map(|skill| skill.id.as_str()).collect();
     assert_eq!(ids, ["currency", "echo", "slow-writer", "approver"]);
     let server = TestServer::builtin("demo");
-    for skill in &card.skills {
+    for skill in demo.skill_cards() {
         for example in skill
             .examples
             .iter()
@@ -82,10 +82,17 @@ async fn requested_skill_is_chosen() {
     let server = TestServer::with_skill("demo", "approver");
     let lines = server.send_all(&["10 USD in INR", "approve"]).await;
     assert_eq!(lines[1], "completed: Done: 10 USD in INR");
-    // An unknown skill id belongs to the outer router and is ignored.
-    let server = TestServer::with_skill("demo", "another-name");
-    assert_eq!(server.send_all(&["hello"]).await[1], "artifact echo-result: hello");
-    assert!(server.send_all(&["good morning"]).await[0].starts_with("input_required: Which skill"));
+}
+
+#[tokio::test]
+async fn demo_as_one_skill_of_an_agent_selects_among_its_own() {
+    let demo = agents::main_skill("demo").unwrap();
+    let all = Skill { card: AgentSkill { id: "all".into(), ..demo.card.clone() }, ..demo };
+    let parrot = agents::main_skill("echo").unwrap();
+    let info = agents::builtin("echo").unwrap().info().clone();
+    let server = TestServer::with(info, SkillSet::separate([all, parrot]));
+    let asked = server.send_all(&["all", "ask before you go on", "echo"]).await;
+    assert_eq!(asked, ["input_required: Please answer approve or deny."]);
 }
 
 #[tokio::test]
@@ -98,12 +105,11 @@ async fn artifact_is_named_after_the_requested_skill() {
         let names: Vec<_> = task.artifacts.iter().map(|artifact| artifact.name.as_deref()).collect();
         assert_eq!(names, [Some(format!("{skill}-result").as_str())], "{skill}");
     }
-    // The name comes from the skill id of the route, not from the agent behind it.
-    let skill = |id: &str| AgentSkill { id: id.into(), ..agents::info("echo").unwrap().skills[0].clone() };
-    let ids = ["hello", "parrot"];
-    let routes = ids.map(|id| Route::new(skill(id), agents::builtin("echo").unwrap()));
-    let info = AgentInfo { skills: ids.map(skill).into(), ..agents::info("echo").unwrap() };
-    let server = TestServer::with(info, DynAgent::new(Router::new(routes.into())));
+    // The name comes from the id of the skill, not from the agent behind it.
+    let echo = agents::main_skill("echo").unwrap();
+    let skill = |id: &str| Skill { card: AgentSkill { id: id.into(), ..echo.card.clone() }, ..echo.clone() };
+    let info = agents::builtin("echo").unwrap().info().clone();
+    let server = TestServer::with(info, SkillSet::separate(["hello", "parrot"].map(skill)));
     assert_eq!(
         server.send_for_skill("parrot", "hi").await.artifacts[0].name.as_deref(),
         Some("parrot-result")
@@ -114,25 +120,24 @@ async fn artifact_is_named_after_the_requested_skill() {
 }
 
 #[tokio::test]
-async fn router_overlaps_only_if_all_its_agents_do() {
-    let policy = agents::builtin("demo").unwrap().policy();
-    assert!(!policy.overlap);
-    assert_eq!(policy.on_crash, agents::builtin("slow-writer").unwrap().policy().on_crash);
+async fn demo_overlaps_only_if_all_its_agents_do() {
+    let policy = |name: &str| agents::main_skill(name).unwrap().work.policy();
+    assert!(!policy("demo").overlap);
+    assert_eq!(policy("demo").on_crash, policy("slow-writer").on_crash);
     for name in ["approver", "currency", "echo", "tck"] {
-        assert!(agents::builtin(name).unwrap().policy().overlap, "{name}");
+        assert!(policy(name).overlap, "{name}");
     }
 }
 
 #[test]
 fn every_builtin_has_card_data() {
     for name in agents::names() {
-        assert!(agents::builtin(name).is_some(), "{name}");
-        let info = agents::info(name).unwrap();
-        assert_eq!(info.id, name);
-        assert!(!info.skills.is_empty() && !info.input_modes.is_empty());
-        assert!(info.skills.iter().all(|skill| !skill.tags.is_empty() && !skill.examples.is_empty()));
+        let agent = agents::builtin(name).unwrap();
+        assert_eq!(agent.info().id, name);
+        assert!(!agent.skills().is_empty() && !agent.info().input_modes.is_empty());
+        assert!(agent.skill_cards().all(|skill| !skill.tags.is_empty() && !skill.examples.is_empty()));
     }
-    assert!(agents::builtin("none").is_none() && agents::info("none").is_none());
+    assert!(agents::builtin("none").is_none() && agents::main_skill("none").is_none());
     let demo: Vec<String> = agents::demo().iter().map(|registered| registered.info().id.clone()).collect();
     assert_eq!(demo[..5], ["demo", "currency", "echo", "slow-writer", "approver"]);
 }

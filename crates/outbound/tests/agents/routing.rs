@@ -1,8 +1,13 @@
 //! How messages without a skill id are routed: tables of messages with the skill that they are for, or that the router
 //! has to ask. A wrong choice is worse than a question.
 
-use a2ad_outbound::agents::{self, InputSchema, Route, Router};
-use engine::{AgentInfo, DynAgent, Outcome, Scope, ScopeParts, agent_fn};
+use std::sync::Arc;
+
+use a2ad_outbound::agents;
+use engine::{
+    DynAgent, Outcome, SchemaCheck, Scope, ScopeParts, Skill, SkillInput, SkillSchema, SkillSet,
+    SkillVisibility, agent_fn,
+};
 use protocol::{Json, Part, model::AgentSkill};
 
 use crate::common::{TestServer, message, show};
@@ -27,7 +32,7 @@ impl Properties {
     }
 }
 
-impl InputSchema for Properties {
+impl SkillSchema for Properties {
     fn text(&self) -> &Json {
         &self.text
     }
@@ -36,50 +41,62 @@ impl InputSchema for Properties {
         &self.required
     }
 
+    fn single_text(&self) -> Option<&str> {
+        None
+    }
+
     fn allows(&self, arguments: &Json, _: &mut u64) -> Option<bool> {
         Some((self.allows)(arguments.as_str()))
+    }
+
+    fn check(&self, _: &'static str, _: &Json) -> SchemaCheck {
+        SchemaCheck::Done(Ok(()))
+    }
+
+    fn check_text(&self, _: &'static str, _: &str) -> SchemaCheck {
+        SchemaCheck::Done(Ok(()))
     }
 }
 
 /// A skill whose agent answers with the id.
-fn route(skill: &AgentSkill) -> Route {
-    let id = skill.id.clone();
+fn answering(card: AgentSkill) -> Skill {
+    let id = card.id.clone();
     let agent = agent_fn(move |_| {
         let id = id.clone();
         async move { Outcome::artifact("chosen", vec![Part::text(id)]) }
     });
-    Route::new(skill.clone(), DynAgent::new(agent))
+    Skill::new(card, DynAgent::new(agent))
 }
 
-fn skill(id: &str, description: &str, tags: &[&str]) -> AgentSkill {
-    AgentSkill {
+fn with_schema(skill: Skill, schema: Properties) -> Skill {
+    Skill { input: SkillInput::Arguments(Some(Arc::new(schema))), ..skill }
+}
+
+fn skill(id: &str, description: &str, tags: &[&str]) -> Skill {
+    answering(AgentSkill {
         id: id.into(),
         name: id.into(),
         description: description.into(),
         tags: tags.iter().map(|&tag| tag.into()).collect(),
         examples: Vec::new(),
-        ..agents::info("echo").unwrap().skills[0].clone()
-    }
+        ..agents::main_skill("echo").unwrap().card
+    })
 }
 
-fn server(routes: Vec<Route>, skills: Vec<AgentSkill>) -> TestServer {
-    let info = AgentInfo { skills, ..agents::info("echo").unwrap() };
-    TestServer::with(info, DynAgent::new(Router::new(routes)))
+fn server(skills: impl IntoIterator<Item = Skill>) -> TestServer {
+    TestServer::with(agents::builtin("echo").unwrap().info().clone(), SkillSet::separate(skills))
 }
 
 /// The skills of a table: `skill ID | description | properties | tag`.
 fn server_of(table: &str) -> TestServer {
-    let (mut routes, mut skills) = (Vec::new(), Vec::new());
-    for line in table.lines().filter_map(|line| line.strip_prefix("skill ")) {
+    let lines = table.lines().filter_map(|line| line.strip_prefix("skill "));
+    server(lines.map(|line| {
         let mut fields = line.split('|').map(str::trim);
         let mut next = || fields.next().unwrap_or_default();
         let (id, description, properties, tag) = (next(), next(), next(), next());
         let tags: &[&str] = if tag.is_empty() { &[] } else { &[tag] };
-        let skill = skill(id, description, tags);
-        routes.push(route(&skill).with_input_schema(Properties::named(properties)));
-        skills.push(skill);
-    }
-    server(routes, skills)
+        with_schema(skill(id, description, tags), Properties::named(properties))
+    }))
 }
 
 /// The messages of a table: `expected | message`.
@@ -119,11 +136,11 @@ fn chosen(lines: &[String]) -> Option<&str> {
 
 #[tokio::test]
 async fn messages_to_the_demo_choose_a_skill_or_get_a_question() {
-    // The agents behind the routes are replaced: the real ones are slow.
-    let skills = agents::info("demo").unwrap().skills;
-    let routes =
-        skills.iter().map(|skill| route(skill).with_keywords(agents::routing_keywords(skill, &skill.id)));
-    let counts = count(&server(routes.collect(), skills.clone()), DEMO).await;
+    // The agents behind the skills are replaced: the real ones are slow.
+    let demo = agents::builtin("demo").unwrap();
+    let replaced =
+        |skill: &Arc<Skill>| Skill { keywords: skill.keywords.clone(), ..answering(skill.card.clone()) };
+    let counts = count(&server(demo.skills().iter().map(replaced)), DEMO).await;
     assert_eq!(counts.wrong, Vec::<String>::new());
     assert_eq!((counts.right, counts.asked, counts.unsure), (27, 15, 0));
 }
@@ -167,12 +184,10 @@ async fn data_that_fits_one_schema_chooses_its_skill() {
         ("count", &["amount"], |arguments| !arguments.contains('.')),
         ("note", &["text"], |arguments| !arguments.contains("more")),
     ];
-    let skills = schemas.map(|(id, ..)| skill(id, "", &[]));
-    let routes = schemas.iter().zip(&skills).map(|((_, required, allows), skill)| {
+    let server = server(schemas.map(|(id, required, allows)| {
         let required = required.iter().map(|&name| name.to_owned()).collect();
-        route(skill).with_input_schema(Properties { required, allows: *allows, ..Properties::named("") })
-    });
-    let server = server(routes.collect(), skills.to_vec());
+        with_schema(skill(id, "", &[]), Properties { required, allows, ..Properties::named("") })
+    }));
     for (data, expected) in [
         (r#"{"amount":1.5,"to":"Ann"}"#, Some("pay")),
         (r#"{"amount":2}"#, Some("count")),
@@ -189,12 +204,11 @@ async fn data_that_fits_one_schema_chooses_its_skill() {
 #[tokio::test]
 async fn data_does_not_decide_between_too_many_schemas() {
     for (count, expected) in [(100, Some("skill0")), (101, None)] {
-        let skills: Vec<_> = (0..count).map(|number| skill(&format!("skill{number}"), "", &[])).collect();
-        let routes = skills.iter().enumerate().map(|(number, skill)| {
+        let server = server((0..count).map(|number| {
             let allows: fn(&str) -> bool = if number == 0 { |_| true } else { |_| false };
-            route(skill).with_input_schema(Properties { allows, ..Properties::named("") })
-        });
-        let server = server(routes.collect(), skills.clone());
+            let skill = skill(&format!("skill{number}"), "", &[]);
+            with_schema(skill, Properties { allows, ..Properties::named("") })
+        }));
         let sent = server.send(message(vec![Part::data(Json::parse(r#"{"a":1}"#).unwrap())])).await;
         assert_eq!(chosen(&sent.lines), expected, "{count}");
     }
@@ -203,9 +217,9 @@ async fn data_does_not_decide_between_too_many_schemas() {
 #[tokio::test]
 async fn skill_for_known_callers_is_neither_chosen_nor_shown_to_others() {
     let ids = ["salary_report", "weather_report", "traffic_report"];
-    let skills = ids.map(|id| skill(id, "", &[]));
-    let [salary, weather, traffic] = skills.each_ref().map(route);
-    let server = server(vec![salary.for_known_callers(), weather, traffic], skills.into());
+    let [salary, weather, traffic] = ids.map(|id| skill(id, "", &[]));
+    let salary = Skill { visibility: SkillVisibility::Extended, ..salary };
+    let server = server([salary, weather, traffic]);
     for text in ["salary report", "salary_report", "report"] {
         let asked = server.send_text(text).await.lines;
         assert!(asked[0].ends_with(r#"{"skills":["weather_report","traffic_report"]}"#), "{asked:?}");

@@ -10,7 +10,10 @@ use crate::common::TestServer;
 
 fn server() -> TestServer {
     let millis = Duration::from_millis;
-    TestServer::with(agents::info("tck").unwrap(), DynAgent::new(Tck::paced(millis(20), millis(40))))
+    TestServer::with(
+        agents::builtin("tck").unwrap().info().clone(),
+        DynAgent::new(Tck::paced(millis(20), millis(40))),
+    )
 }
 
 fn named(id: &str, text: &str) -> Message {
@@ -82,7 +85,10 @@ async fn waiting_task_accepts_the_same_message_id_repeatedly() {
 #[tokio::test]
 async fn held_and_slow_work_can_be_canceled() {
     let second = Duration::from_secs(60);
-    let server = TestServer::with(agents::info("tck").unwrap(), DynAgent::new(Tck::paced(second, second)));
+    let server = TestServer::with(
+        agents::builtin("tck").unwrap().info().clone(),
+        DynAgent::new(Tck::paced(second, second)),
+    );
     for id in ["tck-hold-xyz", "msg-xyz", "test-resubscribe-message-id-xyz"] {
         let task = server.send_immediate(named(id, "hello")).await;
         assert_eq!(task.status.state, TaskState::Working, "{id}");

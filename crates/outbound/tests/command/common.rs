@@ -6,11 +6,11 @@ use a2ad_outbound::{
     agents,
     backends::command::{CommandTool, Protocol},
     process::Launcher,
-    skill::{Skill, SkillAgent},
+    skill::BackendSkill,
 };
 use engine::{
-    AgentInfo, Call, CallResponse, Catalog, Clock, DynAgent, Engine, Feed, Frame, Limits, RegisteredAgent,
-    STOP_GRACE, Scope, StreamItem,
+    AgentInfo, Call, CallResponse, Catalog, Clock, Engine, Feed, Frame, Limits, RegisteredAgent, STOP_GRACE,
+    Scope, SkillSet, StreamItem,
 };
 use protocol::{
     CancelTask, Content, Event, Json, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
@@ -37,7 +37,7 @@ pub(crate) struct TestServer(Engine);
 impl TestServer {
     /// With a store in this folder.
     pub(crate) fn start(folder: &Path, tool: CommandTool) -> Self {
-        let skill = Skill {
+        let skill = BackendSkill {
             id: "tool".into(),
             description: "A command.".into(),
             tags: Vec::new(),
@@ -50,8 +50,8 @@ impl TestServer {
         let (feed, clock) = (Feed::default(), Clock::system());
         let options = SqliteOptions { sync: false, ..SqliteOptions::at(folder.join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let info = AgentInfo { id: "agent".into(), ..agents::info("echo").unwrap() };
-        let agent = RegisteredAgent::new(info, DynAgent::new(SkillAgent::new(skill)));
+        let info = AgentInfo { id: "agent".into(), ..agents::builtin("echo").unwrap().info().clone() };
+        let agent = RegisteredAgent::new(info, SkillSet::separate([skill.into()]));
         let catalog = Catalog::new("agent", [agent]);
         Self(Engine::start(Arc::new(store), feed, catalog, clock, Limits::default()))
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use a2ad_outbound::{
     backends::http::{HttpConfig, HttpFunction},
     dial::Dialer,
-    skill::{Skill, SkillAgent},
+    skill::BackendSkill,
 };
 use engine::{
-    AgentInfo, Call, CallResponse, Catalog, Clock, DynAgent, Engine, Feed, Frame, Limits, OnCrash,
-    RegisteredAgent, Scope, StreamItem, TaskStream,
+    AgentInfo, Call, CallResponse, Catalog, Clock, Engine, Feed, Frame, Limits, OnCrash, RegisteredAgent,
+    Scope, SkillSet, StreamItem, TaskStream,
 };
 use protocol::{
     CancelTask, Content, Event, Json, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskId,
@@ -29,7 +29,7 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// With the HTTP function `fx`.
     pub(crate) fn new(config: &HttpConfig) -> Self {
-        Self::with(Skill {
+        Self::with(BackendSkill {
             id: "fx".into(),
             description: String::new(),
             tags: Vec::new(),
@@ -41,14 +41,14 @@ impl TestServer {
         })
     }
 
-    pub(crate) fn with(skill: Skill) -> Self {
+    pub(crate) fn with(skill: BackendSkill) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let info = AgentInfo { id: "agent".into(), skills: vec![skill.on_card()], ..info() };
-        let registered = RegisteredAgent::new(info, DynAgent::new(SkillAgent::new(skill)));
+        let info = AgentInfo { id: "agent".into(), ..info() };
+        let registered = RegisteredAgent::new(info, SkillSet::separate([skill.into()]));
         let catalog = Catalog::new("agent", [registered]);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, Limits::default());
         Self { engine, _folder: folder }
@@ -119,7 +119,6 @@ fn info() -> AgentInfo {
         name: "agent".into(),
         description: String::new(),
         version: "1".into(),
-        skills: Vec::new(),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
     }

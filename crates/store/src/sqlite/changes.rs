@@ -9,7 +9,7 @@ use engine::{
     push::{MAX_WEBHOOKS, PushEvents},
     store::{
         Accept, Advance, CapReached, Change, Committed, Conflict, Counter, Demand, Effects, JournalChange,
-        KeyUsed, MessageKey, NewContext, NotCommitted, Step, Visibility, WorkState,
+        KeyUsed, MessageKey, NewContext, NotCommitted, SavedState, Step, Visibility, WorkState,
     },
 };
 use protocol::{TaskId, TaskState, Timestamp};
@@ -109,7 +109,7 @@ fn prepared<'s, 'a>(
 /// Approximate number of bytes a change writes; bounds batches and the queue, and drives checkpoints.
 pub(super) fn size(change: &Change) -> usize {
     change.log().segment().len()
-        + change.saved().map_or(0, |saved| saved.len())
+        + change.saved().map_or(0, |saved| saved.state.len())
         + change.journal().size()
         + 256
 }
@@ -120,10 +120,10 @@ macro_rules! insert_task {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
                                 attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin, deadline,
-                                progress_size, webhooks)
+                                progress_size, webhooks, skill_source)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -194,6 +194,7 @@ fn accept_task(
         accept.deadline.map(Timestamp::as_millis),
         progress_size,
         accept.webhook.is_some(),
+        accept.skill_source.number(),
     ];
     let inserted = match name {
         None => transaction.insert_task.execute(row)?,
@@ -203,7 +204,7 @@ fn accept_task(
         return conflict(connection, accept.no.0);
     }
     transaction.append(accept.no.0, accept.log.len(), &accept.log)?;
-    save(connection, accept.no.0, accept.saved.as_deref())?;
+    save(connection, accept.no.0, accept.saved.as_ref())?;
     write_journal(connection, accept.no.0, &accept.journal)?;
     if accept.state.is_interrupted() {
         waiting::add(connection, accept.no.0)?;
@@ -284,7 +285,10 @@ fn advance_task(
         return Ok(Err(NotCommitted::TooManyWebhooks));
     }
     let effects = advance.effects();
-    let appends_only = advance.status.is_none() && advance.visibility.is_none() && !advance.progress;
+    let appends_only = advance.status.is_none()
+        && advance.visibility.is_none()
+        && advance.skill.is_none()
+        && !advance.progress;
     let updated = match advance.step {
         Step::Report { .. } if appends_only => append_to_row(transaction, cache, advance, &effects)?,
         _ => update_row(transaction, cache, advance, &effects)?,
@@ -295,7 +299,7 @@ fn advance_task(
         cache.usage.add_bytes(updated.scope, bytes(&advance.log));
     }
     transaction.append(advance.no.0, last_seq, &advance.log)?;
-    save(connection, advance.no.0, advance.saved.as_deref())?;
+    save(connection, advance.no.0, advance.saved.as_ref())?;
     write_journal(connection, advance.no.0, &advance.journal)?;
     if let Some(key) = &advance.key {
         let seq = number(last_seq + 1 - advance.log.len());
@@ -400,7 +404,8 @@ const UPDATE_TASK: &str = guarded_update!(
          deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
          state = coalesce(:state, state),
          status_at = coalesce(:status_at, status_at),
-         skill = coalesce(skill, :skill),
+         skill = iif(skill_source = 0 OR skill IS NULL, coalesce(:skill, skill), skill),
+         skill_source = iif((skill_source = 0 OR skill IS NULL) AND :skill IS NOT NULL, :skill_source, skill_source),
          visible = coalesce(:visible, visible),
          turn = turn + :turn_step,
          fence = fence + :fence_step,
@@ -485,6 +490,7 @@ fn update_row(
             state.map(TaskState::number),
             status_at,
             advance.skill,
+            advance.skill_source.number(),
             advance.visibility.map(|visibility| visibility.number()),
             effects.fence_step,
             attempt_keep,
@@ -581,12 +587,12 @@ pub(super) fn drop_purged(
 pub(super) const PURGED_BEFORE: &str = "SELECT n, scope FROM tasks INDEXED BY tasks_purged
      WHERE visible = 3 AND purged_at < ?1 ORDER BY purged_at LIMIT ?2";
 
-fn save(connection: &Connection, n: i64, bytes: Option<&[u8]>) -> rusqlite::Result<()> {
-    let Some(bytes) = bytes else { return Ok(()) };
+fn save(connection: &Connection, n: i64, saved: Option<&SavedState>) -> rusqlite::Result<()> {
+    let Some(SavedState { skill, state }) = saved else { return Ok(()) };
     connection
         // Nothing reads the column `attempt`.
-        .prepare_cached("INSERT OR REPLACE INTO saved (n, attempt, bytes) VALUES (?1, 0, ?2)")?
-        .execute(params![n, bytes])
+        .prepare_cached("INSERT OR REPLACE INTO saved (n, attempt, bytes, skill) VALUES (?1, 0, ?2, ?3)")?
+        .execute(params![n, state.as_ref(), skill])
         .map(drop)
 }
 

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
@@ -18,6 +18,7 @@ const STEPS: [&str; 11] = [
     include_str!("migrations/0009_webhooks.sql"),
     include_str!("migrations/0010_due_by_host.sql"),
     include_str!("migrations/0011_certificate_names.sql"),
+    include_str!("migrations/0012_selected_skills.sql"),
 ];
 
 /// The schema version after all migrations.

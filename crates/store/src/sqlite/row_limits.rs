@@ -21,7 +21,7 @@ pub(super) fn fits_in_row(bytes: usize) -> bool {
 
 /// Rejects a change that SQLite could not store, before any statement is executed.
 pub(super) fn check_blobs(change: &Change) -> Result<(), NotCommitted> {
-    let saved = change.saved().map_or(0, |saved| saved.len());
+    let saved = change.saved().map_or(0, |saved| saved.state.len());
     let step = match change.journal() {
         JournalChange::Write { steps, .. } => steps.iter().map(JournalStep::size).max().unwrap_or(0),
         JournalChange::Keep | JournalChange::Clear => 0,

@@ -7,7 +7,7 @@ use engine::{
     log::Seq,
     store::{
         ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
-        Overdue, Snapshot, TaskRow, TaskWork, Visibility, WorkItem,
+        Overdue, SavedState, SkillSource, Snapshot, TaskRow, TaskWork, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, TaskId, TaskState, Timestamp};
@@ -39,7 +39,7 @@ macro_rules! select_tasks {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
             "attempt, deaths, unanswered, visible, size, doc, tail, skill, origin, turn, crashes, probation, deadline, ",
-            "progress_size FROM tasks ",
+            "progress_size, skill_source FROM tasks ",
             $rest
         )
     };
@@ -290,9 +290,11 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
                 end_user: row.get(3)?,
             }))
         })?;
-    let saved: Option<Vec<u8>> = tx
-        .prepare_cached("SELECT bytes FROM saved WHERE n = ?1")?
-        .query_row(params![task.0], |row| row.get(0))
+    let saved = tx
+        .prepare_cached("SELECT skill, bytes FROM saved WHERE n = ?1")?
+        .query_row(params![task.0], |row| {
+            Ok(SavedState { skill: row.get(0)?, state: row.get::<_, Vec<u8>>(1)?.into() })
+        })
         .optional()?;
     let mut journal = tx.prepare_cached(JOURNAL)?;
     let journal = journal.query_map(params![task.0], |row| {
@@ -302,7 +304,7 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
     })?;
     let journal = journal.collect::<rusqlite::Result<_>>()?;
     let log = segments::slice(tx, task, 0, usize::MAX)?;
-    Ok(Some(WorkItem { row, scope, saved: saved.map(Bytes::from), journal, log }))
+    Ok(Some(WorkItem { row, scope, saved, journal, log }))
 }
 
 pub(super) const JOURNAL: &str = "SELECT turn, step, output FROM journal WHERE n = ?1";
@@ -319,6 +321,10 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         tag,
         client_id: row.get::<_, Option<String>>(2)?.map(TaskId::from),
         skill: row.get(17)?,
+        skill_source: match row.get(24)? {
+            None => None,
+            Some(number) => Some(SkillSource::from_number(number).ok_or_else(|| unknown(24))?),
+        },
         origin: Origin::from_number(row.get(18)?).ok_or_else(|| unknown(18))?,
         context: ContextRow {
             first,

@@ -1,11 +1,11 @@
 //! An accepted task is found by its complete id, and only in its scope.
 
-use bytes::Bytes;
 use engine::{
     Clock, Origin,
     ids::{Tag, TaskNo},
     store::{
-        Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, View, Visibility, WorkState,
+        Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, SavedState, View,
+        Visibility, WorkState,
     },
 };
 use protocol::{Dialect, TaskState};
@@ -106,7 +106,7 @@ async fn task_number_is_accepted_once(database: &dyn TestDatabase) {
     let mut duplicate = task(no);
     duplicate.scope = foreign_scope();
     duplicate.state = TaskState::Submitted;
-    duplicate.saved = Some(Bytes::from_static(b"rejected"));
+    duplicate.saved = Some(SavedState::new(None, "rejected"));
     let met = Conflict { state: Some(TaskState::Working), fence: 1, unanswered: 0 };
     assert_eq!(accept(&*store, duplicate).await, Err(NotCommitted::Conflict(met)));
     let work = store.work(no).await.unwrap().unwrap();
@@ -177,7 +177,7 @@ async fn client_chosen_id_is_unique_per_scope(database: &dyn TestDatabase) {
     let first = accepted(&*store, |task| task.client_id = Some("t-1".into())).await;
     let mut second = task(number(&*store).await);
     second.client_id = Some("t-1".into());
-    (second.key, second.saved) = (Some(key), Some(Bytes::from_static(b"lost")));
+    (second.key, second.saved) = (Some(key), Some(SavedState::new(None, "lost")));
     let no = second.no;
     let refused = accept(&*store, second).await;
     assert!(matches!(refused, Err(NotCommitted::Conflict(_))), "{refused:?}");

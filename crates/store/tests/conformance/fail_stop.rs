@@ -1,11 +1,10 @@
 //! After a failed write the store reports the failure and never writes again; it contains exactly what it
 //! acknowledged.
 
-use bytes::Bytes;
 use engine::{
     Clock,
     ids::TaskNo,
-    store::{Accept, Change, NotCommitted, Receipt, Step, StoreError},
+    store::{Accept, Change, NotCommitted, Receipt, SavedState, Step, StoreError},
 };
 use futures_util::FutureExt as _;
 
@@ -52,7 +51,7 @@ async fn failed_write_leaves_nothing(database: &dyn TestDatabase) {
     let store = database.open();
     let kept = accepted(&*store, |_| {}).await;
     let fresh = [number(&*store).await, number(&*store).await, number(&*store).await];
-    let accept_new = |no: TaskNo, saved: Option<Bytes>| {
+    let accept_new = |no: TaskNo, saved: Option<SavedState>| {
         store.commit(Change::Accept(Box::new(Accept { saved, ..task(no) })))
     };
     database.fail_saves();
@@ -61,7 +60,7 @@ async fn failed_write_leaves_nothing(database: &dyn TestDatabase) {
     let mut receipts: Vec<(&str, Receipt)> = vec![
         ("report", queue_advance(&*store, report(kept, &["third"]))),
         ("accept", accept_new(fresh[0], None)),
-        ("bad accept", accept_new(fresh[1], Some(Bytes::from_static(b"lost")))),
+        ("bad accept", accept_new(fresh[1], Some(SavedState::new(None, "lost")))),
         ("bad report", queue_advance(&*store, save(report(kept, &["fourth"]), "lost"))),
         ("late accept", accept_new(fresh[2], None)),
     ];

@@ -5,7 +5,7 @@ use engine::{
     ApiKey, Clock, Feed, NewApiKey,
     store::{
         CapReached, ContextLookup, Expiry, ListQuery, MessageKey, NewContext, NotCommitted, PrincipalCaps,
-        Step, TenantAgent, View, WaitingSince, WorkState,
+        SavedState, SkillSource, Step, TenantAgent, View, WaitingSince, WorkState,
     },
 };
 use protocol::TaskState;
@@ -65,7 +65,11 @@ fn file_that_is_not_a_store_is_rejected() {
     assert!(matches!(opened, Err(OpenError::Unusable { .. })));
 }
 
-/// Undoes the migrations after the fifth.
+/// Undoes the twelfth migration.
+const ELEVENTH_SCHEMA: &str =
+    "ALTER TABLE tasks DROP COLUMN skill_source; ALTER TABLE saved DROP COLUMN skill;";
+
+/// Undoes the migrations from the sixth to the eleventh.
 const FIFTH_SCHEMA: &str =
     "DROP TABLE webhooks; DROP TABLE dead_letters; ALTER TABLE tasks DROP COLUMN webhooks; DROP TABLE agent_switches; ALTER TABLE scopes DROP COLUMN stored; DROP TABLE api_keys;
     PRAGMA user_version = 5;";
@@ -102,7 +106,10 @@ async fn migration_from_the_first_schema_keeps_all_data() {
         accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     }
     drop(store);
-    database.raw_connection().execute_batch(&[FIFTH_SCHEMA, FOURTH_SCHEMA, FIRST_SCHEMA].concat()).unwrap();
+    database
+        .raw_connection()
+        .execute_batch(&[ELEVENTH_SCHEMA, FIFTH_SCHEMA, FOURTH_SCHEMA, FIRST_SCHEMA].concat())
+        .unwrap();
 
     let store = database.open();
     let chat = Some(ContextLookup { ours: None, name: "chat".into() });
@@ -139,6 +146,7 @@ fn migration_gives_the_names_of_certificates_their_kind() {
         let scope = "INSERT INTO scopes (tenant, principal, agent, end_user) VALUES ('t', ?1, 'a', '')";
         connection.execute(scope, [earlier]).unwrap();
     }
+    connection.execute_batch(ELEVENTH_SCHEMA).unwrap();
     connection.pragma_update(None, "user_version", 10).unwrap();
     drop(connection);
     drop(database.open());
@@ -146,6 +154,27 @@ fn migration_gives_the_names_of_certificates_their_kind() {
     let mut statement = connection.prepare("SELECT principal FROM scopes ORDER BY id").unwrap();
     let found: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert_eq!(found, names.map(|(_, name)| name));
+}
+
+#[tokio::test]
+async fn migration_from_the_eleventh_schema_knows_no_selected_skills() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let no = accepted(&*store, |task| {
+        (task.state, task.work) = (TaskState::InputRequired, WorkState::Idle);
+        (task.skill, task.skill_source) = (Some("draw".into()), SkillSource::Client);
+        task.saved = Some(SavedState::new(Some("draw"), "draw\nstate"));
+    })
+    .await;
+    drop(store);
+    let connection = database.raw_connection();
+    connection.execute_batch(ELEVENTH_SCHEMA).unwrap();
+    connection.pragma_update(None, "user_version", 11).unwrap();
+
+    let store = database.open();
+    let work = store.work(no).await.unwrap().unwrap();
+    assert_eq!((work.row.skill.as_deref(), work.row.skill_source), (Some("draw"), None));
+    assert_eq!(work.saved, Some(SavedState { skill: None, state: "draw\nstate".into() }));
 }
 
 #[tokio::test]
@@ -170,7 +199,10 @@ async fn migration_from_the_fourth_schema_keeps_crashes_and_waiting_tasks() {
         advance(&*store, step(running, Step::Claim { probation: false })).await.unwrap();
     }
     drop(store);
-    database.raw_connection().execute_batch(&[FIFTH_SCHEMA, FOURTH_SCHEMA].concat()).unwrap();
+    database
+        .raw_connection()
+        .execute_batch(&[ELEVENTH_SCHEMA, FIFTH_SCHEMA, FOURTH_SCHEMA].concat())
+        .unwrap();
 
     let store = database.open();
     let row = found(&*store, running).await.row;
@@ -202,7 +234,7 @@ async fn migration_from_the_fifth_schema_keeps_tasks_and_has_no_api_keys() {
     let store = database.open();
     let kept = accepted(&*store, |_| {}).await;
     drop(store);
-    database.raw_connection().execute_batch(FIFTH_SCHEMA).unwrap();
+    database.raw_connection().execute_batch(&[ELEVENTH_SCHEMA, FIFTH_SCHEMA].concat()).unwrap();
 
     let store = database.open();
     assert_eq!(log_texts(&*store, kept).await, ["first", "second"]);

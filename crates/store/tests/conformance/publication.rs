@@ -44,7 +44,6 @@ impl Watched {
             name: String::new(),
             description: String::new(),
             version: String::new(),
-            skills: Vec::new(),
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };

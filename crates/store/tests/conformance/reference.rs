@@ -6,8 +6,8 @@ use bytes::Bytes;
 use engine::{
     log::Seq,
     store::{
-        Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, Step, Visibility,
-        WorkState,
+        Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, SavedState, Step,
+        Visibility, WorkState,
     },
 };
 use protocol::{TaskState, Timestamp};
@@ -42,7 +42,7 @@ pub(crate) struct Row {
     pub(crate) unanswered: i64,
     pub(crate) visibility: Visibility,
     pub(crate) work: WorkState,
-    pub(crate) saved: Option<Bytes>,
+    pub(crate) saved: Option<SavedState>,
     pub(crate) journal: Journal,
 }
 

@@ -3,7 +3,7 @@
 use engine::{
     Clock, Origin,
     ids::{Tag, TaskNo},
-    store::{Step, WorkState},
+    store::{Advance, SkillSource, Step, WorkState},
 };
 use protocol::TaskState;
 
@@ -23,6 +23,7 @@ on_every_database![
     crash_count_is_reset_with_the_attempts,
     committed_entries_survive_a_restart,
     turn_skill_and_origin_survive_a_restart,
+    skill_that_the_client_has_named_is_kept,
 ];
 
 async fn ids_and_seal_key_survive_a_restart(database: &dyn TestDatabase) {
@@ -167,4 +168,25 @@ async fn turn_skill_and_origin_survive_a_restart(database: &dyn TestDatabase) {
     let row = found(&*store, no).await.row;
     assert_eq!((row.turn, row.attempt, row.deaths), (4, 0, 0));
     assert_eq!(numbers(&store.due(at(20), 10).await.unwrap().tasks), [no]);
+}
+
+async fn skill_that_the_client_has_named_is_kept(database: &dyn TestDatabase) {
+    let mut store = database.open();
+    let no = accepted(&*store, |task| task.skill = Some("selected".into())).await;
+    for (skill, source, expected) in [
+        (None, SkillSource::Client, ("selected", SkillSource::Server)),
+        (Some("other"), SkillSource::Server, ("other", SkillSource::Server)),
+        (Some("named"), SkillSource::Client, ("named", SkillSource::Client)),
+        (Some("later"), SkillSource::Client, ("named", SkillSource::Client)),
+        (Some("later"), SkillSource::Server, ("named", SkillSource::Client)),
+    ] {
+        let report = step(no, Step::Report { fence: 1 });
+        let skill = skill.map(str::to_owned);
+        advance(&*store, Advance { skill, skill_source: source, ..report }).await.unwrap();
+        let row = found(&*store, no).await.row;
+        assert_eq!((row.skill.as_deref(), row.skill_source), (Some(expected.0), Some(expected.1)));
+    }
+    store = database.reopen(store, &Clock::manual(at(0)));
+    let row = found(&*store, no).await.row;
+    assert_eq!((row.skill.as_deref(), row.skill_source), (Some("named"), Some(SkillSource::Client)));
 }

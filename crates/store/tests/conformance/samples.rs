@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use engine::{
     Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::{Entry, Log, NewEntry},
     store::{
         Accept, Advance, Change, Committed, DueTask, FinishedTask, JournalChange, Lookup, NewContext,
-        NotCommitted, PrincipalCaps, Receipt, Snapshot, StartState, Step, TurnPrecondition, Visibility,
-        WorkState,
+        NotCommitted, PrincipalCaps, Receipt, SavedState, SkillSource, Snapshot, StartState, Step,
+        TurnPrecondition, Visibility, WorkState,
     },
     task::PublicIds,
 };
@@ -90,6 +89,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         scope: scope(),
         client_id: None,
         skill: None,
+        skill_source: SkillSource::Server,
         origin: Origin::default(),
         context: NewContext::Own,
         log: Log::pack([user_message(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),
@@ -136,7 +136,7 @@ pub(crate) fn report(no: TaskNo, texts: &[&str]) -> Advance {
 
 /// The same change, also saving a checkpoint.
 pub(crate) fn save(advance: Advance, bytes: &'static str) -> Advance {
-    Advance { saved: Some(Bytes::from_static(bytes.as_bytes())), ..advance }
+    Advance { saved: Some(SavedState::new(None, bytes)), ..advance }
 }
 
 /// Queues a change; the caller awaits the receipt when it needs the result.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use engine::{
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, JournalChange, JournalStep, Step, Visibility, WorkState},
+    store::{Accept, Advance, JournalChange, JournalStep, SavedState, Step, Visibility, WorkState},
 };
 use protocol::TaskState;
 
@@ -117,7 +117,7 @@ impl Transition {
             (None, _) => step(no, transition),
         };
         Advance {
-            saved: Some(Bytes::from(format!("{transition:?}"))),
+            saved: Some(SavedState::new(None, format!("{transition:?}"))),
             journal: journal(transition),
             progress: self.progress,
             deadline: (fence % 2 == 0).then(|| at(107 + fence)),

@@ -4,7 +4,7 @@ use engine::{
     Clock, Feed, Origin, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
-    store::{Accept, Advance, Change, JournalChange, NewContext, PrincipalCaps, WorkState},
+    store::{Accept, Advance, Change, JournalChange, NewContext, PrincipalCaps, SkillSource, WorkState},
     task::CurrentState,
 };
 use protocol::Timestamp;
@@ -74,6 +74,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         scope: Scope::anonymous("default", "agent"),
         client_id: None,
         skill: None,
+        skill_source: SkillSource::Server,
         origin: Origin::default(),
         context: NewContext::Own,
         log,

@@ -3,14 +3,17 @@
 mod agent;
 mod follow;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use client::{Client, ClientOptions, Error};
-use engine::{AgentInfo, AgentSettings, Catalog, DynAgent, RegisteredAgent, SkillSchemas};
+use engine::{
+    AgentInfo, AgentSettings, Catalog, DeclaredSchema, DynAgent, RegisteredAgent, Skill, SkillInput,
+    SkillSchema, SkillSet,
+};
 use futures_util::{StreamExt as _, stream};
 use outbound::skill::SCHEMAS_EXTENSION;
 use protocol::{
-    AgentCard,
+    AgentCard, Json,
     json::read::{Node, Path, Read},
 };
 
@@ -137,23 +140,30 @@ fn are_same(agents: &[KnownAgent], before: &[KnownAgent]) -> bool {
 fn registered(agent: &KnownAgent, calls: &Arc<OpenCalls>) -> RegisteredAgent {
     let KnownAgent { id, card, client } = agent;
     let card = card.clone();
-    let schemas = schemas(&card);
+    let mut schemas = schemas(&card);
     let info = AgentInfo {
         id: if id.is_empty() { id_of(&card.name) } else { id.clone() },
         name: card.name,
         description: card.description,
         version: card.version,
-        skills: card.skills,
         input_modes: card.default_input_modes,
         output_modes: card.default_output_modes,
     };
-    let agent = RemoteAgent::new(Arc::clone(client), Arc::clone(calls));
+    let work = DynAgent::new(RemoteAgent::new(Arc::clone(client), Arc::clone(calls)));
+    let skills = card.skills.into_iter().map(|card| {
+        let (input, output) = schemas.remove(&card.id).unwrap_or_default();
+        let input = input.map_or(SkillInput::Message, |schema| SkillInput::Arguments(Some(declared(schema))));
+        Skill { input, output: output.map(declared), ..Skill::new(card, work.clone()) }
+    });
+    let skills = SkillSet::shared(work.clone(), skills.collect::<Vec<_>>());
     // The server checks media types itself.
     let settings = AgentSettings { check_media_types: false, ..AgentSettings::default() };
-    let registered = RegisteredAgent::new(info, DynAgent::new(agent)).with_settings(settings);
-    schemas
-        .into_iter()
-        .fold(registered, |registered, (skill, schemas)| registered.with_skill_schemas(skill, schemas))
+    RegisteredAgent::new(info, skills).with_settings(settings)
+}
+
+/// A schema that the server checks.
+fn declared(schema: Json) -> Arc<dyn SkillSchema> {
+    Arc::new(DeclaredSchema(schema))
 }
 
 /// An id for an agent that its server does not name.
@@ -166,15 +176,17 @@ fn id_of(name: &str) -> String {
     if id.is_empty() { "agent".to_owned() } else { id.to_owned() }
 }
 
-/// The schemas on a card of a2ad.
-fn schemas(card: &AgentCard) -> Vec<(String, SkillSchemas)> {
+/// The schemas of arguments and results on a card of a2ad, by skill.
+fn schemas(card: &AgentCard) -> HashMap<String, (Option<Json>, Option<Json>)> {
     let extension = card.capabilities.extensions.iter().find(|extension| extension.uri == SCHEMAS_EXTENSION);
-    let Some(params) = extension.and_then(|extension| extension.params.as_ref()) else { return Vec::new() };
-    let read = || -> Read<Vec<(String, SkillSchemas)>> {
+    let Some(params) = extension.and_then(|extension| extension.params.as_ref()) else {
+        return HashMap::new();
+    };
+    let read = || -> Read<Vec<_>> {
         Node::new(params.as_raw(), &Path::Root).object()?.entries(|skill, node| {
             let schema = |name: &str| node.object()?.maybe(name, |schema| schema.any());
-            Ok((skill.to_owned(), SkillSchemas { input: schema("input")?, output: schema("output")? }))
+            Ok((skill.to_owned(), (schema("input")?, schema("output")?)))
         })
     };
-    read().unwrap_or_default()
+    read().unwrap_or_default().into_iter().collect()
 }

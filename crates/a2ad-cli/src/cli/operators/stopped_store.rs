@@ -107,7 +107,6 @@ fn registered(agent: AgentView) -> RegisteredAgent {
         id,
         description: String::new(),
         version: String::new(),
-        skills: Vec::new(),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
     };

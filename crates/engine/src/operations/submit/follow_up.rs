@@ -15,9 +15,10 @@ use crate::{
     idempotency::{Dedupe, same_content},
     log::{Log, NewEntry},
     runner::TurnInput,
+    skill::call::{CallRequest, SkillCall, Stage},
     store::{
-        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, StartState, Step, TaskRow,
-        TurnPrecondition, Visibility, WorkState,
+        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, SkillSource, StartState, Step,
+        TaskRow, TurnPrecondition, Visibility, WorkState,
     },
     task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts},
 };
@@ -45,7 +46,7 @@ pub(super) async fn follow_up(
         Err(refusal) => return replay_or_refuse(ctx, row, refusal).await.map(Some),
     };
     let SendContext { skill, skill_field, .. } = ctx;
-    let judged = admit::same_skill(skill_field, row.skill.as_deref(), skill)
+    let judged = admit::same_skill(skill_field, named_skill(row), skill)
         .and_then(|()| admit::fits(counted_size(row), message, engine.runner.limits().max_task));
     if let Err(refusal) = judged {
         return replay_or_refuse(ctx, row, refusal).await.map(Some);
@@ -90,6 +91,11 @@ fn counted_size(row: &TaskRow) -> u64 {
     row.size.saturating_sub(row.progress_size)
 }
 
+/// The skill of a task, if its client has named it.
+fn named_skill(row: &TaskRow) -> Option<&str> {
+    row.skill.as_deref().filter(|_| row.skill_source != Some(SkillSource::Server))
+}
+
 /// Starts the next turn: the message is the input the task waits for, or reopens the task.
 async fn start_turn(
     ctx: SendContext<'_>,
@@ -99,7 +105,6 @@ async fn start_turn(
     opening: NewEntry,
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, call, key, .. } = ctx;
-    let skill = ctx.skill.map(str::to_owned);
     let (webhook, note) = ctx.webhook(row.no, &names.task)?;
     let (no, first) = (row.no, row.context.first);
     let waiting = TurnPrecondition { when, fence: row.fence };
@@ -108,31 +113,42 @@ async fn start_turn(
     let (task, artifacts) = ctx.fold(row, &mut log).await?;
     let number = row.turn + i64::from(when == StartState::Terminal);
     let message = message_of(&opening)?;
-    let skill_of_task = row.skill.clone().or_else(|| skill.clone());
-    let policy = ctx.registered.policy(skill_of_task.as_deref(), engine.runner.limits());
+    let size = counted_size(row) + message_size(&message);
+    let skill_call = SkillCall::decide(CallRequest {
+        registered: ctx.registered,
+        limits: engine.runner.limits(),
+        scope: &call.scope,
+        named: named_skill(row).or(ctx.skill),
+        before: row.skill.as_deref(),
+        message: &message,
+        history: &task.history,
+        saved: work.saved.as_ref(),
+        stage: match when {
+            StartState::Interrupted => Stage::Answer,
+            StartState::Terminal => Stage::Request,
+        },
+    })
+    .await;
+    let (skill, skill_source) = (skill_call.skill_id(), skill_call.source);
     let deadline = match when {
         StartState::Interrupted => row.deadline,
-        StartState::Terminal => policy.deadline_from(engine.clock.now()),
+        StartState::Terminal => skill_call.policy.deadline_from(engine.clock.now()),
     };
     let turn = TurnInput {
         no,
         names,
         scope: call.scope.clone(),
-        agent: ctx.registered.agent().clone(),
-        policy,
+        call: skill_call,
         deadline,
-        skill: skill_of_task,
         origin: call.origin,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
-        size: counted_size(row) + message_size(&message),
+        size,
         progress_size: row.progress_size,
-        message,
         history: task.history.clone(),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         open_artifacts: artifacts.open,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
-        saved: work.saved,
         journal: Vec::new(),
         deaths: 0,
         trace: call.trace.clone(),
@@ -151,6 +167,7 @@ async fn start_turn(
             deadline,
             progress_size: commit.progress_size,
             skill,
+            skill_source,
             key,
             webhook,
             caps: call.caps,
@@ -182,6 +199,7 @@ async fn queue_message(
         status: log.status(),
         log: log.clone(),
         skill: ctx.skill.map(str::to_owned),
+        skill_source: SkillSource::Client,
         key,
         webhook,
         caps: ctx.call.caps,

@@ -14,6 +14,7 @@ use crate::{
     error::{Error, Result},
     ids::{Tag, TaskNo},
     runner::TurnInput,
+    skill::call::{CallRequest, SkillCall, Stage},
     store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext, TenantAgent},
     task::{PublicIds, admit, context_name, earlier_artifacts::EarlierArtifacts, fold},
 };
@@ -41,28 +42,36 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
     let opening = admit::with_task_metadata(task_metadata, admit::start_entry(&names, message, now));
     let task = fold::begin(&names);
-    let skill = ctx.skill.map(str::to_owned);
     let message = message_of(&opening)?;
-    let policy = ctx.registered.policy(ctx.skill, engine.runner.limits());
-    let deadline = policy.deadline_from(now);
+    let size = message_size(&message);
+    let skill_call = SkillCall::decide(CallRequest {
+        registered: ctx.registered,
+        limits: engine.runner.limits(),
+        scope: &call.scope,
+        named: ctx.skill,
+        before: None,
+        message: &message,
+        history: &[],
+        saved: None,
+        stage: Stage::Request,
+    })
+    .await;
+    let deadline = skill_call.policy.deadline_from(now);
+    let (skill, skill_source) = (skill_call.skill_id(), skill_call.source);
     let turn = TurnInput {
         no,
         names,
         scope: call.scope.clone(),
-        agent: ctx.registered.agent().clone(),
-        policy,
+        call: skill_call,
         deadline,
-        skill: skill.clone(),
         origin: call.origin,
         seq: 1,
-        size: message_size(&message),
+        size,
         progress_size: 0,
-        message,
         history: Vec::new(),
         conversation,
         open_artifacts: HashSet::new(),
         earlier_artifacts: EarlierArtifacts::default(),
-        saved: None,
         journal: Vec::new(),
         deaths: 0,
         trace: call.trace.clone(),
@@ -74,6 +83,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             scope: call.scope.clone(),
             client_id,
             skill,
+            skill_source,
             origin: call.origin,
             context,
             log: commit.log,

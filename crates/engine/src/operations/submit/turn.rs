@@ -9,7 +9,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use protocol::{Event, Message, Task, TaskState, Timestamp};
 
 use super::{SendContext, Submitted, WaitMode};
@@ -19,7 +18,9 @@ use crate::{
     ids::TaskNo,
     log::{Log, NewEntry},
     runner::{Admission, Arrival, Run, Slot, TurnInput},
-    store::{Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, Visibility, WorkState},
+    store::{
+        Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, SavedState, Visibility, WorkState,
+    },
     task::CurrentState,
     trace::commit_span,
 };
@@ -32,7 +33,7 @@ pub(super) struct TurnCommit {
     pub(super) log: Log,
     pub(super) current: CurrentState,
     pub(super) work: WorkState,
-    pub(super) saved: Option<Bytes>,
+    pub(super) saved: Option<SavedState>,
     pub(super) journal: JournalChange,
     /// Bytes of `log` that are progress messages.
     pub(super) progress_size: u64,
@@ -133,17 +134,33 @@ async fn begin_now(
     now: Timestamp,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
+    let (run, commit) = first_commit(ctx, slot, turn, opening, now).await;
+    if commit.work == WorkState::Idle {
+        commit_ended(ctx, run, commit, task, change).await
+    } else {
+        commit_and_launch(ctx, run, commit, task, change).await
+    }
+}
+
+/// Prepares the run, and what its first commit has: the opening status, and what an agent with `overlap` does at once.
+async fn first_commit(
+    ctx: SendContext<'_>,
+    slot: Slot,
+    turn: TurnInput,
+    opening: NewEntry,
+    now: Timestamp,
+) -> (Run, TurnCommit) {
     let SendContext { engine, wait_mode, .. } = ctx;
     let current = state_after(&opening.0, ctx);
-    let (no, names) = (turn.no, turn.names.clone());
+    let is_rejected = turn.call.is_rejected();
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
     let asking_turns =
         run.asking_before().unwrap_or_else(|| engine.runner.asking_turns().of(&ctx.call.scope));
     let mut commit = TurnCommit::new(current, WorkState::Held, now, asking_turns);
-    if wait_mode == WaitMode::Immediate {
+    if wait_mode == WaitMode::Immediate && !is_rejected {
         if current.state == TaskState::Submitted {
-            events.push((names.status(TaskState::Working, None, now), None));
+            events.push((run.names().status(TaskState::Working, None, now), None));
             commit.current.state = TaskState::Working;
             run.set_standing(commit.current);
         }
@@ -151,7 +168,7 @@ async fn begin_now(
         let advanced = run.poll_early(&engine.runner).await;
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
         commit.current = advanced.current;
-        commit.saved = advanced.saved;
+        commit.saved = advanced.saved.map(|state| SavedState::new(run.skill(), state));
         commit.journal = advanced.journal;
         if advanced.ended {
             commit.work = WorkState::Idle;
@@ -160,15 +177,34 @@ async fn begin_now(
     commit.log = Log::pack(events);
     commit.progress_size = commit.log.progress_size();
     commit.since = since(&commit.log, now);
-    let (log, visibility) = (commit.log.clone(), commit.current.visibility);
+    (run, commit)
+}
 
-    if commit.work == WorkState::Idle {
-        // The run has ended, so its slot is released before the commit, unless its agent must be stopped.
-        run.end_early(&engine.runner);
-        let _span = commit_span(&ctx.call.trace);
-        let result = engine.store.commit(change(commit)).await;
-        return start_result(result, task, visibility, &log, None);
-    }
+/// Commits a turn that has ended already. Its slot is released before, unless its agent must be stopped.
+async fn commit_ended(
+    ctx: SendContext<'_>,
+    run: Run,
+    commit: TurnCommit,
+    task: Task,
+    change: impl FnOnce(TurnCommit) -> Change,
+) -> Result<StartResult> {
+    let (log, visibility) = (commit.log.clone(), commit.current.visibility);
+    run.end_early(&ctx.engine.runner);
+    let _span = commit_span(&ctx.call.trace);
+    let result = ctx.engine.store.commit(change(commit)).await;
+    start_result(result, task, visibility, &log, None)
+}
+
+/// Commits a turn that goes on, and hands it to the runner; the call watches it.
+async fn commit_and_launch(
+    ctx: SendContext<'_>,
+    mut run: Run,
+    commit: TurnCommit,
+    task: Task,
+    change: impl FnOnce(TurnCommit) -> Change,
+) -> Result<StartResult> {
+    let SendContext { engine, wait_mode, .. } = ctx;
+    let (log, visibility) = (commit.log.clone(), commit.current.visibility);
     let reveal_after = match wait_mode {
         WaitMode::Streaming => Some(FIRST_FRAME_TIMEOUT),
         WaitMode::Immediate | WaitMode::Blocking => engine.runner.limits().wait,
@@ -177,7 +213,7 @@ async fn begin_now(
         run.reveal_after(reveal_after);
     }
     run.register(&engine.runner);
-    let watcher = ctx.watch(no);
+    let watcher = ctx.watch(run.no());
     let _span = commit_span(&ctx.call.trace);
     let receipt = engine.store.commit(change(commit));
     let result = engine.runner.launch(run, receipt).await;

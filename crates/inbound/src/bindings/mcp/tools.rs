@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use engine::RegisteredAgent;
+use engine::{RegisteredAgent, Skill};
 use protocol::{
     Json,
     json::{
         read::{Node, Path},
         write::Writer,
     },
-    model::AgentSkill,
 };
 
 use crate::{bindings::skill_call::Input, exchange::Exchange};
@@ -155,12 +154,10 @@ fn agents(exchange: &Exchange, offer: Offer) -> impl Iterator<Item = &Arc<Regist
 fn skills<'a>(
     exchange: &Exchange,
     agent: &'a RegisteredAgent,
-) -> impl Iterator<Item = Option<&'a AgentSkill>> + use<'a> {
+) -> impl Iterator<Item = Option<&'a Skill>> + use<'a> {
     let caller = exchange.scope_with(agent);
-    let without_skills = agent.info().skills.is_empty().then_some(None);
-    let offered =
-        agent.info().skills.iter().filter(move |skill| agent.settings().offers_skill(&skill.id, &caller));
-    without_skills.into_iter().chain(offered.map(Some))
+    let without_skills = agent.skills().is_empty().then_some(None);
+    without_skills.into_iter().chain(agent.skills_for(&caller).map(Some))
 }
 
 /// What a name within an agent stands for, which was made with this maximum length; `None` is the agent itself.
@@ -169,23 +166,23 @@ fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<(&str, usiz
         Some((name, max)) => {
             let caller = exchange.scope_with(agent);
             // By id where that is a valid name, which is nearly always.
-            let by_id = agent.skill_for(name, &caller).filter(|skill| plain(&skill.id, max) == name);
+            let by_id = agent.skill_for(name, &caller).filter(|skill| plain(skill.id(), max) == name);
             let skill = by_id
-                .or_else(|| skills(exchange, agent).flatten().find(|skill| plain(&skill.id, max) == name));
+                .or_else(|| skills(exchange, agent).flatten().find(|skill| plain(skill.id(), max) == name));
             Some(skill?)
         }
         None => {
-            if !agent.info().skills.is_empty() {
+            if !agent.skills().is_empty() {
                 return None;
             }
             None
         }
     };
-    let schema = skill.and_then(|skill| input_schema(agent, skill));
+    let schema = skill.and_then(Skill::input_schema);
     Some(Target {
         agent: agent.info().id.clone(),
-        skill: skill.map(|skill| skill.id.clone()),
-        output: match skill.and_then(|skill| output_schema(agent, skill)) {
+        skill: skill.map(|skill| skill.id().to_owned()),
+        output: match skill.and_then(output_schema) {
             Some(_) => Output::Described,
             None => Output::Any,
         },
@@ -193,23 +190,23 @@ fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<(&str, usiz
     })
 }
 
-fn tool(offer: Offer, agent: &RegisteredAgent, skill: Option<&AgentSkill>) -> Tool {
+fn tool(offer: Offer, agent: &RegisteredAgent, skill: Option<&Skill>) -> Tool {
     let info = agent.info();
     let name = match (offer, skill) {
         (_, None) => agent_name(agent),
-        (Offer::Agent, Some(skill)) => plain(&skill.id, MAX_NAME),
+        (Offer::Agent, Some(skill)) => plain(skill.id(), MAX_NAME),
         (Offer::AllAgents, Some(skill)) => {
             let own = agent_name(agent);
-            let skill = plain(&skill.id, left_for_skill(&own));
+            let skill = plain(skill.id(), left_for_skill(&own));
             own + SEPARATOR + &skill
         }
     };
     let (title, description) = match skill {
-        Some(skill) => (&skill.name, &skill.description),
+        Some(skill) => (&skill.card.name, &skill.card.description),
         None => (&info.name, &info.description),
     };
-    let input = skill.and_then(|skill| input_schema(agent, skill));
-    let output = skill.and_then(|skill| output_schema(agent, skill));
+    let input = skill.and_then(Skill::input_schema);
+    let output = skill.and_then(output_schema);
     Tool {
         name,
         title: title.clone(),
@@ -219,14 +216,9 @@ fn tool(offer: Offer, agent: &RegisteredAgent, skill: Option<&AgentSkill>) -> To
     }
 }
 
-fn input_schema<'a>(agent: &'a RegisteredAgent, skill: &AgentSkill) -> Option<&'a Json> {
-    agent.skill_schemas(&skill.id)?.input.as_ref()
-}
-
 /// The output schema of a skill, if it is one of objects: others cannot be structured content.
-fn output_schema<'a>(agent: &'a RegisteredAgent, skill: &AgentSkill) -> Option<&'a Json> {
-    let schema = agent.skill_schemas(&skill.id)?.output.as_ref()?;
-    Some(schema).filter(|schema| types(schema).is_some_and(|types| types == ["object"]))
+fn output_schema(skill: &Skill) -> Option<&Json> {
+    skill.output_schema().filter(|schema| types(schema).is_some_and(|types| types == ["object"]))
 }
 
 fn agent_name(agent: &RegisteredAgent) -> String {

@@ -36,7 +36,7 @@ impl<'a> OperatorAgent<'a> {
             enabled: agent.settings().enabled,
             switch: agent.switch(),
             is_default,
-            skills: Some(agent.info().skills.len()),
+            skills: Some(agent.skills().len()),
             tasks,
         }
     }

@@ -26,7 +26,7 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let agents = catalog.agents(tenant).map(|agent| {
         let id = agent.info().id.as_str();
         let tasks = agent_document::tasks_of(&counts.agents, tenant, id);
-        let skills = engine.is_serving().then(|| agent.info().skills.len());
+        let skills = engine.is_serving().then(|| agent.skills().len());
         OperatorAgent { skills, ..OperatorAgent::registered(agent, default == Some(id), tasks) }
     });
     Ok(respond(StatusCode::OK, agent_document::list(agents)))

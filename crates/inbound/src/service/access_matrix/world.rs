@@ -14,7 +14,7 @@ use bytes::Bytes;
 use engine::{
     Agent, AgentInfo, AgentResult, AgentSettings, ApiKey, AuthMethod, AuthMethods, Call, CallResponse,
     Catalog, Clock, DEFAULT_TENANT, DynAgent, EndUser, Engine, Feed, Limits, NewApiKey, Outcome, Profile,
-    RegisteredAgent, Scope, ScopeParts, Sealer, Turn,
+    RegisteredAgent, Scope, ScopeParts, Sealer, SkillSet, Turn,
     push::{PushPolicy, PushSetup},
     store::WebhookNo,
 };
@@ -486,7 +486,6 @@ fn registered(id: &str, identified: Identified) -> RegisteredAgent {
         name: id.into(),
         description: "for a test".into(),
         version: "1".into(),
-        skills: vec![skill],
         input_modes: vec!["text/plain".into()],
         output_modes: vec!["text/plain".into()],
     };
@@ -499,5 +498,5 @@ fn registered(id: &str, identified: Identified) -> RegisteredAgent {
         }
     };
     let settings = AgentSettings { profile, auth, end_user, push: true, ..AgentSettings::default() };
-    RegisteredAgent::new(info, DynAgent::new(Repeats)).with_settings(settings)
+    RegisteredAgent::new(info, SkillSet::of_cards(DynAgent::new(Repeats), [skill])).with_settings(settings)
 }

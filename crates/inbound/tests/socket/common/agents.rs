@@ -5,15 +5,23 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use engine::{Agent, AgentInfo, AgentResult, DynAgent, Outcome, RegisteredAgent, Turn, agent_fn};
+use engine::{
+    Agent, AgentInfo, AgentResult, DeclaredSchema, DynAgent, Outcome, RegisteredAgent, SkillInput, SkillSet,
+    SkillVisibility, Turn, agent_fn,
+};
 use protocol::{Content, Json, Part, model::AgentSkill};
 use tokio::sync::Semaphore;
 
 /// An agent with one skill of the same name.
 fn registered(name: &str, agent: impl Agent) -> RegisteredAgent {
-    let skill = AgentSkill {
-        id: name.into(),
-        name: name.into(),
+    with_skills(name, &[name], agent)
+}
+
+/// An agent with these skills.
+fn with_skills(name: &str, skills: &[&str], agent: impl Agent) -> RegisteredAgent {
+    let skill = |id: &&str| AgentSkill {
+        id: (*id).into(),
+        name: (*id).into(),
         description: "for a test".into(),
         tags: vec!["test".into()],
         examples: Vec::new(),
@@ -26,11 +34,29 @@ fn registered(name: &str, agent: impl Agent) -> RegisteredAgent {
         name: name.into(),
         description: "for a test".into(),
         version: "1.2.3".into(),
-        skills: vec![skill],
         input_modes: vec!["text/plain".into()],
         output_modes: vec!["text/plain".into()],
     };
-    RegisteredAgent::new(info, DynAgent::new(agent))
+    RegisteredAgent::new(info, SkillSet::of_cards(DynAgent::new(agent), skills.iter().map(skill)))
+}
+
+/// The same agent, with a skill that only the extended card shows.
+pub(crate) fn with_extended_skill(agent: RegisteredAgent, skill: &str) -> RegisteredAgent {
+    agent.with_skill(skill, |skill| skill.visibility = SkillVisibility::Extended)
+}
+
+/// The same agent, with schemas of a skill that it checks itself.
+pub(crate) fn with_schemas(
+    agent: RegisteredAgent,
+    skill: &str,
+    input: &str,
+    output: &str,
+) -> RegisteredAgent {
+    let schema = |text| Arc::new(DeclaredSchema(Json::parse(text).unwrap()));
+    agent.with_skill(skill, |skill| {
+        skill.input = SkillInput::Arguments(Some(schema(input)));
+        skill.output = Some(schema(output));
+    })
 }
 
 /// An agent that is an async function.
@@ -130,11 +156,7 @@ pub(crate) fn skilled(skills: &[&str]) -> RegisteredAgent {
             text => Outcome::fail(format!("no form {text:?}")),
         }
     }
-    let one = registered("skilled", agent_fn(run));
-    let skill = &one.info().skills[0];
-    let named = |id: &&str| AgentSkill { id: (*id).into(), name: (*id).into(), ..skill.clone() };
-    let info = AgentInfo { skills: skills.iter().map(named).collect(), ..one.info().clone() };
-    RegisteredAgent::new(info, one.agent().clone())
+    with_skills("skilled", skills, agent_fn(run))
 }
 
 /// Asks for a form with two fields, then returns what it was given.

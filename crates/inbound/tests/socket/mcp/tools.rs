@@ -1,8 +1,6 @@
 //! Which tools and resources there are.
 
 use a2ad_inbound::{AgentSettings, AuthMethods};
-use engine::SkillSchemas;
-use protocol::Json;
 use serde_json::{Value, json};
 
 use super::Client;
@@ -33,15 +31,15 @@ async fn skills_are_tools_of_their_agent() {
 
 #[tokio::test]
 async fn schemas_of_skills_are_those_of_tools() {
-    let schema = |text: &str| Some(Json::parse(text).unwrap());
-    let with = |agent: engine::RegisteredAgent, input: &str, output: &str| {
-        let skill = agent.info().id.clone();
-        agent.with_skill_schemas(skill, SkillSchemas { input: schema(input), output: schema(output) })
-    };
     let object = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
     let agents = vec![
-        with(agents::fails(), object, r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#),
-        with(agents::chats(), r#"{"type":"array"}"#, r#"{"type":"array"}"#),
+        agents::with_schemas(
+            agents::fails(),
+            "fails",
+            object,
+            r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#,
+        ),
+        agents::with_schemas(agents::chats(), "chats", r#"{"type":"array"}"#, r#"{"type":"array"}"#),
     ];
     let server = Setup { agents, ..Setup::default() }.open().await;
     let listed = Client::newest(&server, "/a2a/fails/mcp").request("tools/list", json!({})).await;
@@ -58,9 +56,7 @@ async fn schemas_of_skills_are_those_of_tools() {
 #[tokio::test]
 async fn skills_and_agents_that_a_caller_may_not_use_do_not_exist() {
     let server = Setup::with(|options| {
-        let extended_skills = ["approver-auth".to_owned()].into();
-        let hidden = AgentSettings { extended_skills, ..AgentSettings::default() };
-        options.agents.insert("approver".into(), hidden);
+        options.extended_skills = vec![("approver", "approver-auth")];
         options
             .agents
             .insert("demo".into(), AgentSettings { auth: AuthMethods::NONE, ..AgentSettings::default() });

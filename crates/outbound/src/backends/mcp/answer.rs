@@ -1,22 +1,19 @@
 //! Finds the client's answers to a server's questions in its message. Pure, except for a check that is large.
 
-use engine::{AgentResult, Turn};
+use engine::{AgentResult, Arguments, SkillSchema as _, Turn};
 use protocol::{
     Content, Json, Message, Part,
     json::read::{Node, Path},
 };
 
 use super::messages::{Answer, Question, Requests};
-use crate::{
-    schema::Schema,
-    skill::{Arguments, arguments},
-};
+use crate::schema::Schema;
 
 /// What a message has for a question.
 pub(super) enum Given {
     Answer(Answer),
-    /// The content of a form. It may have to be checked.
-    Form(Arguments),
+    /// The content of a form with this schema. It may have to be checked.
+    Form(Arguments, Schema),
 }
 
 /// What a message has for several questions, by their names.
@@ -27,7 +24,12 @@ impl Given {
     pub(super) async fn checked(self, turn: &Turn) -> AgentResult<Result<Answer, String>> {
         Ok(match self {
             Self::Answer(answer) => Ok(answer),
-            Self::Form(arguments) => accepted(arguments.checked(turn).await?),
+            Self::Form(Arguments::Unchecked(content, check), _) => {
+                let check = check.await;
+                let checked = turn.guard("schema check", check).await?;
+                checked.map(|()| Answer::Accept(Some(content)))
+            }
+            Self::Form(content, schema) => accepted(content, &schema),
         })
     }
 }
@@ -47,12 +49,12 @@ pub(super) async fn checked(
     Ok(Ok(answers))
 }
 
-fn accepted(arguments: Arguments) -> Result<Answer, String> {
-    match arguments {
+fn accepted(content: Arguments, schema: &Schema) -> Result<Answer, String> {
+    match content {
         Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
+        Arguments::Unchecked(..) => unreachable!("it was checked before"),
         Arguments::Invalid(problem) => Err(problem),
-        Arguments::Missing(schema) => Err(format!("still missing: {}", schema.required().join(", "))),
-        Arguments::Unchecked(..) => unreachable!("they have been checked"),
+        Arguments::Missing => Err(format!("still missing: {}", schema.required().join(", "))),
     }
 }
 
@@ -90,7 +92,7 @@ pub(super) fn answer(message: &Message, question: &Question) -> Result<Given, St
     let schema = Schema::new(text).map_err(|error| format!("the server's schema is {error}"))?;
     let accepted = data(message).filter(|data| action(data).is_some());
     let unpacked = accepted.map(|data| with_data(message, &member(data, "content").unwrap_or_else(empty)));
-    Ok(Given::Form(arguments(unpacked.as_ref().unwrap_or(message), Some(&schema))))
+    Ok(Given::Form(Arguments::of(unpacked.as_ref().unwrap_or(message), Some(&schema)), schema))
 }
 
 /// Whether the client declines or cancels: by a text that is just this, or by `{"action": …}`.
@@ -160,7 +162,7 @@ mod tests {
     fn small(given: Given) -> Result<Answer, String> {
         match given {
             Given::Answer(answer) => Ok(answer),
-            Given::Form(arguments) => accepted(arguments),
+            Given::Form(content, schema) => accepted(content, &schema),
         }
     }
 

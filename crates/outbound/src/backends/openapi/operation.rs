@@ -25,7 +25,7 @@ use crate::{
     backends::http::{Limits, send::RequestSender},
     dial::Dialer,
     schema::{InvalidSchema, Schema},
-    skill::Skill,
+    skill::BackendSkill,
 };
 
 /// Maximum length of a description on a card, in characters.
@@ -212,8 +212,8 @@ impl Operation {
     }
 
     /// The operation as a skill.
-    pub fn skill(&self, dialer: &Dialer) -> Skill {
-        Skill {
+    pub fn skill(&self, dialer: &Dialer) -> BackendSkill {
+        BackendSkill {
             id: self.id.clone(),
             description: self.description.clone(),
             tags: self.tags.clone(),

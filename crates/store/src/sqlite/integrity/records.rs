@@ -45,7 +45,10 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<Vec<String>> {
         Ok(())
     });
     check.table("journal", "SELECT step, turn, n FROM journal", |row| row.get::<_, String>(0).map(drop));
-    check.table("saved", "SELECT n, attempt, bytes FROM saved", |row| row.get::<_, Vec<u8>>(2).map(drop));
+    check.table("saved", "SELECT n, skill, bytes FROM saved", |row| {
+        let _: (Option<String>, Vec<u8>) = (row.get(1)?, row.get(2)?);
+        Ok(())
+    });
     check.table("waiting", "SELECT n, tenant, agent, skill FROM waiting", |row| {
         let _: (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
         Ok(())

@@ -1,10 +1,11 @@
-//! Chooses a route by the text of a message: an example of its skill, a keyword, or a search that is sure.
+//! Selects a skill by the text of a message: an example of its skill, a keyword, or a search that is sure.
 
 use std::collections::HashMap;
 
-use engine::search::{Document, Field, Hit, Index, Matches};
-
-use super::Route;
+use crate::{
+    catalog::search::{Document, Field, Hit, Index, Matches},
+    skill::Skill,
+};
 
 // What the best match of a search must have to be chosen. A wrong choice runs a skill that nobody asked for, so these
 // values were measured: of the messages in `tests/agents/routing` none is given to a wrong skill.
@@ -22,40 +23,40 @@ const MAX_TEXT: usize = 4 << 10;
 /// What the texts of messages are compared with; positions are those of the list it was built from.
 pub(super) struct TextMatch {
     examples: HashMap<String, usize>,
-    /// `None` if several routes have the keyword.
+    /// `None` if several skills have the keyword.
     keywords: HashMap<String, Option<usize>>,
     index: Index,
 }
 
 impl TextMatch {
-    pub(super) fn new<'a>(routes: impl Iterator<Item = &'a Route> + Clone) -> Self {
+    pub(super) fn new<'a>(skills: impl Iterator<Item = &'a Skill> + Clone) -> Self {
         let mut examples = HashMap::new();
         let mut keywords: HashMap<String, Option<usize>> = HashMap::new();
-        for (position, route) in routes.clone().enumerate() {
-            for example in &route.skill.examples {
+        for (position, skill) in skills.clone().enumerate() {
+            for example in &skill.card.examples {
                 examples.entry(example.clone()).or_insert(position);
             }
-            for keyword in &route.keywords {
-                let owner = keywords.entry(keyword.clone()).or_insert(Some(position));
+            for keyword in &skill.keywords {
+                let owner = keywords.entry(keyword.to_lowercase()).or_insert(Some(position));
                 *owner = owner.filter(|owner| *owner == position);
             }
         }
-        Self { examples, keywords, index: Index::new(routes.map(document)) }
+        Self { examples, keywords, index: Index::new(skills.map(document)) }
     }
 
-    /// The route that a text chooses, if it is clear.
+    /// The skill that a text chooses, if it is clear.
     pub(super) fn choose(&self, text: &str) -> Option<usize> {
         let example = self.examples.get(text.trim()).copied();
         example.or_else(|| self.by_keyword(text)).or_else(|| self.by_search(text))
     }
 
-    /// The best routes for a text, best first.
+    /// The best skills for a text, best first.
     pub(super) fn best(&self, text: &str, max: usize) -> Vec<usize> {
         self.index.search(text, max).hits.into_iter().map(|hit| hit.document).collect()
     }
 
-    /// The route of the first word, if it is a keyword of one route only; else the one route that all keywords in the text
-    /// belong to. Keywords of several routes are not clear: "do not delete anything, list the invoices".
+    /// The skill of the first word, if it is a keyword of one skill only; else the one skill that all keywords in the text
+    /// belong to. Keywords of several skills are not clear: "do not delete anything, list the invoices".
     fn by_keyword(&self, text: &str) -> Option<usize> {
         if self.keywords.is_empty() {
             return None;
@@ -86,11 +87,11 @@ fn is_sure(best: &Hit, found: &Matches) -> bool {
     best.score >= MIN_SCORE && (is_only || leads && (has_all || best.matched >= MIN_MATCHED))
 }
 
-fn document(route: &Route) -> Document<'_> {
-    let document = Document::of_skill(&route.skill);
-    let document = route.keywords.iter().fold(document, |document, word| document.with(Field::Tag, word));
-    match &route.input_schema {
-        Some(schema) => document.with_schema(schema.text()),
+fn document(skill: &Skill) -> Document<'_> {
+    let document = Document::of_skill(&skill.card);
+    let document = skill.keywords.iter().fold(document, |document, word| document.with(Field::Tag, word));
+    match skill.input_schema() {
+        Some(schema) => document.with_schema(schema),
         None => document,
     }
 }

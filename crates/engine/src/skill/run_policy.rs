@@ -41,7 +41,7 @@ impl RunSettings {
     }
 
     /// These settings, and `others` where they are not set.
-    pub(super) fn or(self, others: Self) -> Self {
+    pub(crate) fn or(self, others: Self) -> Self {
         Self {
             on_crash: self.on_crash.or(others.on_crash),
             run_time: self.run_time.or(others.run_time),
@@ -79,7 +79,7 @@ impl RunPolicy {
     }
 
     /// What the settings leave open is as the agent declares it, or as the limits of the server are.
-    pub(super) fn new(settings: RunSettings, agent: ExecutionPolicy, limits: &Limits) -> Self {
+    pub(crate) fn new(settings: RunSettings, agent: ExecutionPolicy, limits: &Limits) -> Self {
         Self {
             overlap: agent.overlap,
             on_crash: settings.on_crash.unwrap_or(agent.on_crash),

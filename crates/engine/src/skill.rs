@@ -1,0 +1,119 @@
+//! Skills: what an agent offers, and how one call of it is decided and run.
+//!
+//! A [`Skill`] has everything that is known about it in one value; a [`SkillSet`] is what one agent has. Which skill a
+//! message is for is decided in `select.rs`, what becomes of the message in `call.rs`, which is the only path from a
+//! message to the [`Agent`](crate::Agent) that does the work.
+
+mod arguments;
+pub(crate) mod call;
+mod guards;
+mod run_policy;
+mod schema;
+mod select;
+mod set;
+mod starting;
+
+use std::sync::Arc;
+
+use protocol::{Json, model::AgentSkill};
+
+pub use arguments::Arguments;
+pub use guards::Guards;
+pub use run_policy::{RunPolicy, RunSettings};
+pub use schema::{DeclaredSchema, LargeCheck, SchemaCheck, SkillSchema};
+pub use set::SkillSet;
+
+use crate::agent::DynAgent;
+
+/// A skill of an agent.
+#[derive(Clone)]
+pub struct Skill {
+    /// What the agent card shows, media types included.
+    pub card: AgentSkill,
+    /// A message with a word that is a keyword of no other skill of the agent is for this one.
+    pub keywords: Vec<String>,
+    /// What the work gets.
+    pub input: SkillInput,
+    /// What a data part of the result must be.
+    pub output: Option<Arc<dyn SkillSchema>>,
+    /// How its tasks are limited and recovered; where it is not set, the settings of the agent apply.
+    pub run: RunSettings,
+    /// Who sees and calls it.
+    pub visibility: SkillVisibility,
+    /// What a call has to pass.
+    pub guards: Guards,
+    /// What runs it.
+    pub work: DynAgent,
+}
+
+/// What the work of a skill gets.
+#[derive(Clone)]
+pub enum SkillInput {
+    /// The message as it is.
+    Message,
+    /// One JSON value, found in the message ([`Turn::arguments`](crate::Turn::arguments)), which this schema allows; without a
+    /// schema, any object.
+    Arguments(Option<Arc<dyn SkillSchema>>),
+}
+
+/// Who sees and calls a skill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SkillVisibility {
+    /// It is on the public card.
+    #[default]
+    Public,
+    /// Only the extended card shows it. It exists for callers who can get that card.
+    Extended,
+}
+
+impl Skill {
+    /// A public skill whose work gets the message.
+    pub fn new(card: AgentSkill, work: DynAgent) -> Self {
+        Self {
+            card,
+            keywords: Vec::new(),
+            input: SkillInput::Message,
+            output: None,
+            run: RunSettings::default(),
+            visibility: SkillVisibility::default(),
+            guards: Guards,
+            work,
+        }
+    }
+
+    /// Its id, unique in its agent.
+    pub fn id(&self) -> &str {
+        &self.card.id
+    }
+
+    /// Whether the public card shows it.
+    pub fn is_public(&self) -> bool {
+        self.visibility == SkillVisibility::Public
+    }
+
+    /// The JSON Schema of its arguments, for cards and documents.
+    pub fn input_schema(&self) -> Option<&Json> {
+        self.input.schema().map(SkillSchema::text)
+    }
+
+    /// The JSON Schema of its result, for cards and documents.
+    pub fn output_schema(&self) -> Option<&Json> {
+        self.output.as_deref().map(SkillSchema::text)
+    }
+}
+
+impl std::fmt::Debug for Skill {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Skill").field("id", &self.card.id).finish_non_exhaustive()
+    }
+}
+
+impl SkillInput {
+    /// What the arguments must be.
+    pub(crate) fn schema(&self) -> Option<&dyn SkillSchema> {
+        match self {
+            Self::Message => None,
+            Self::Arguments(schema) => schema.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The path of one call of a skill, from a message to its outcome:
+//!
+//! 1. select the skill (`select.rs`)
+//! 2. find the arguments in the message (`arguments.rs`)
+//! 3. check them against the input schema
+//! 4. guards before the work
+//! 5. run the work
+//! 6. check the result against the output schema
+//! 7. guards after the work
+//! 8. record the outcome (`runner/run.rs`)
+//!
+//! [`SkillCall::decide`] is 1 to 4: it is done before a message is accepted, and what it decides is in the commit that accepts
+//! it. A turn that was queued, or is tried again, has passed 3 and 4. [`SkillCall::start`] is 5 to 7. A kind of backend is an
+//! [`Agent`](crate::Agent) that does 5 and nothing else.
+
+use std::{
+    future::{Ready, ready},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either};
+use protocol::{Artifact, Content, Json, Message};
+
+use super::{
+    LargeCheck, RunPolicy, SchemaCheck, Skill, SkillInput, SkillSchema,
+    arguments::{self, Arguments},
+    select::{Request, Selection, message_for, select},
+    starting::StartingSkills,
+};
+use crate::{
+    agent::{AgentResult, DynAgent, Outcome, OutcomeJournal, Turn},
+    catalog::RegisteredAgent,
+    runner::Limits,
+    scope::Scope,
+    store::{SavedState, SkillSource},
+};
+
+/// The media type of a result that is too large for a data part.
+const JSON: &str = "application/json";
+
+/// One turn as a call of a skill: what was decided before it runs.
+pub(crate) struct SkillCall {
+    /// The skill of the task; `None` if there is none, or not yet.
+    pub(crate) skill: Option<Arc<Skill>>,
+    /// Who has selected it.
+    pub(crate) source: SkillSource,
+    /// What the work gets.
+    pub(crate) message: Arc<Message>,
+    /// What the work gets if it takes arguments.
+    pub(crate) arguments: Option<Json>,
+    /// The last checkpoint of the skill's work.
+    pub(crate) saved: Option<Bytes>,
+    /// How the run is limited and recovered.
+    pub(crate) policy: RunPolicy,
+    work: Work,
+}
+
+/// What a turn does.
+enum Work {
+    /// It runs an agent.
+    Agent(DynAgent),
+    /// It ends at once.
+    Verdict(Outcome),
+}
+
+/// The message of a turn, and what is known about its task.
+#[derive(Clone, Copy)]
+pub(crate) struct CallRequest<'a> {
+    pub(crate) registered: &'a RegisteredAgent,
+    pub(crate) limits: &'a Limits,
+    pub(crate) scope: &'a Scope,
+    /// The skill that the client has named, with this message or an earlier one of the task.
+    pub(crate) named: Option<&'a str>,
+    /// The skill that the server has selected for the task before.
+    pub(crate) before: Option<&'a str>,
+    pub(crate) message: &'a Arc<Message>,
+    /// Earlier messages of the task.
+    pub(crate) history: &'a [Message],
+    /// The last checkpoint of the task.
+    pub(crate) saved: Option<&'a SavedState>,
+    pub(crate) stage: Stage,
+}
+
+/// What a message is when its call is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It starts or reopens a task.
+    Request,
+    /// It goes to a task that waits for input, which its work may have asked for.
+    Answer,
+    /// It was accepted before: its arguments have been checked.
+    Accepted,
+}
+
+impl SkillCall {
+    /// Decides everything before the work: entries 1 to 4 of the list above. Waits only for a large check.
+    pub(crate) fn decide(request: CallRequest<'_>) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
+        let (saved_by, saved) = saved_state(request);
+        let selection = select(
+            request.registered.skills(),
+            Request {
+                named: request.named,
+                before: request.before.or(saved_by),
+                message: request.message,
+                sees_extended: request.registered.settings().sees_extended_skills(request.scope),
+            },
+        );
+        let skill = match selection {
+            Selection::Skill(skill) => skill,
+            Selection::Shared => return Either::Left(ready(Self::without_skill(request, saved))),
+            Selection::Verdict(outcome) => {
+                return Either::Left(ready(Self::ended(request, outcome)));
+            }
+            Selection::Starting => {
+                let names = request.registered.skills().pending().join(", ");
+                let work = Work::Agent(DynAgent::new(StartingSkills(names)));
+                return Either::Left(ready(Self { work, ..Self::without_skill(request, saved) }));
+            }
+        };
+        let message = message_for(request.history, request.message, skill.id());
+        let is_owner =
+            request.saved.is_some_and(|saved| saved.skill.as_deref().is_none_or(|by| by == skill.id()));
+        let saved = saved.filter(|state| is_owner && !state.is_empty());
+        let call = Self {
+            source: if request.named.is_some() { SkillSource::Client } else { SkillSource::Server },
+            message,
+            arguments: None,
+            saved,
+            policy: request.registered.policy_of(&skill, request.limits),
+            work: Work::Agent(skill.work.clone()),
+            skill: Some(skill),
+        };
+        call.with_arguments(request.stage)
+    }
+
+    /// Entries 2 to 4.
+    fn with_arguments(mut self, stage: Stage) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
+        let Some(SkillInput::Arguments(schema)) = self.skill.as_ref().map(|skill| skill.input.clone()) else {
+            return Either::Left(ready(self));
+        };
+        let schema = schema.as_deref();
+        let goes_on = self.saved.is_some() && stage != Stage::Request;
+        let found = match stage {
+            Stage::Request => Arguments::of(&self.message, schema),
+            Stage::Answer if !goes_on => Arguments::of(&self.message, schema),
+            Stage::Answer | Stage::Accepted => Arguments::of_accepted(&self.message, schema),
+        };
+        match found {
+            Arguments::Valid(arguments) => self.arguments = Some(arguments),
+            Arguments::Unchecked(arguments, check) => {
+                return Either::Right(Box::pin(async move {
+                    match check.await.await {
+                        Ok(()) => self.arguments = Some(arguments),
+                        Err(problem) => self.end(Outcome::reject(problem)),
+                    }
+                    self
+                }));
+            }
+            Arguments::Invalid(problem) => self.end(Outcome::reject(problem)),
+            Arguments::Missing if goes_on => {}
+            Arguments::Missing => {
+                if let (Some(skill), Some(schema)) = (&self.skill, schema) {
+                    self.end(Outcome::ask(arguments::question(skill.id(), schema)));
+                }
+            }
+        }
+        // Guards before the work are called here.
+        Either::Left(ready(self))
+    }
+
+    /// A task without a skill: the work of all skills decides.
+    fn without_skill(request: CallRequest<'_>, saved: Option<Bytes>) -> Self {
+        let CallRequest { registered, limits, message, .. } = request;
+        let work = registered.skills().shared_work().cloned();
+        Self {
+            skill: None,
+            source: SkillSource::Server,
+            message: Arc::clone(message),
+            arguments: None,
+            saved,
+            policy: registered.policy(None, limits),
+            work: work.map_or_else(|| Work::Verdict(Outcome::done()), Work::Agent),
+        }
+    }
+
+    /// A turn that ends without any work.
+    fn ended(request: CallRequest<'_>, outcome: Outcome) -> Self {
+        let mut call = Self::without_skill(request, None);
+        call.end(outcome);
+        call
+    }
+
+    /// Ends the turn without running its work. Nothing is called, so nothing has to wait for the commit.
+    fn end(&mut self, outcome: Outcome) {
+        self.policy = RunPolicy { overlap: true, may_ask: false, ..self.policy };
+        self.work = Work::Verdict(outcome);
+    }
+
+    /// Whether the call is rejected before any work.
+    pub(crate) fn is_rejected(&self) -> bool {
+        matches!(self.work, Work::Verdict(Outcome::Rejected { .. }))
+    }
+
+    /// The outcome of a turn that ends without any work.
+    pub(crate) fn take_verdict(&mut self) -> Option<Outcome> {
+        match &mut self.work {
+            Work::Agent(_) => None,
+            Work::Verdict(outcome) => Some(std::mem::replace(outcome, Outcome::done())),
+        }
+    }
+
+    /// Whether the client has named the skill.
+    pub(crate) fn is_skill_named(&self) -> bool {
+        self.skill.is_some() && self.source == SkillSource::Client
+    }
+
+    /// The id of the skill.
+    pub(crate) fn skill_id(&self) -> Option<String> {
+        self.skill.as_ref().map(|skill| skill.id().to_owned())
+    }
+
+    /// The future of the work: entries 5 to 7. `None`: there is no work.
+    pub(crate) fn start(&self, turn: Turn) -> Option<BoxFuture<'static, AgentResult<Outcome>>> {
+        let Work::Agent(work) = &self.work else { return None };
+        Some(match &self.skill {
+            Some(skill) if skill.output.is_some() || skill.guards.hold_output() => {
+                Box::pin(run(Arc::clone(skill), turn))
+            }
+            _ => work.start(turn),
+        })
+    }
+}
+
+/// Runs the work of a skill, and judges what it returns.
+async fn run(skill: Arc<Skill>, turn: Turn) -> AgentResult<Outcome> {
+    let journal = turn.outcome_journal();
+    if skill.guards.hold_output() {
+        journal.hold_output();
+    }
+    let outcome = skill.work.start(turn).await?;
+    let outcome = match &skill.output {
+        Some(schema) => check_output(skill.id(), &**schema, outcome, &journal).await?,
+        None => outcome,
+    };
+    // Guards after the work are called here; then the output is no longer held.
+    journal.release_output();
+    Ok(outcome)
+}
+
+/// The outcome, unless the output schema does not allow its result: then the task fails. What was sent in chunks is not checked.
+async fn check_output(
+    skill: &str,
+    schema: &dyn SkillSchema,
+    outcome: Outcome,
+    journal: &OutcomeJournal,
+) -> AgentResult<Outcome> {
+    let check = match outcome.artifacts() {
+        [] => return Ok(outcome),
+        artifacts => result_check(schema, artifacts),
+    };
+    let checked = match check {
+        Some(SchemaCheck::Done(checked)) => checked,
+        Some(SchemaCheck::Large(check)) => run_check(check, journal).await?,
+        None => Err("result: there is no JSON in it".to_owned()),
+    };
+    Ok(match checked {
+        Ok(()) => outcome,
+        Err(problem) => outcome.replace(Outcome::fail(format!(
+            "the result of {skill} does not match its output schema: {problem}"
+        ))),
+    })
+}
+
+/// Checks the first JSON in a result.
+fn result_check(schema: &dyn SkillSchema, artifacts: &[Artifact]) -> Option<SchemaCheck> {
+    artifacts.iter().flat_map(|artifact| &artifact.parts).find_map(|part| match &part.content {
+        Content::Data(data) => Some(schema.check("result", data)),
+        Content::Text(text) if part.media_type.as_deref() == Some(JSON) => {
+            Some(schema.check_text("result", text))
+        }
+        _ => None,
+    })
+}
+
+/// Runs a large check. Its start is recorded: if it ends the process, the task fails at the next start.
+async fn run_check(check: LargeCheck, journal: &OutcomeJournal) -> AgentResult<Result<(), String>> {
+    let check = check.await;
+    journal.guard("schema check", check).await
+}
+
+/// The skill that has recorded the checkpoint of a task, if only the checkpoint says it, and the checkpoint itself. Earlier
+/// versions put the id of the skill and a line feed before it, once for each agent that had passed the turn on.
+fn saved_state(request: CallRequest<'_>) -> (Option<&str>, Option<Bytes>) {
+    let Some(saved) = request.saved else { return (None, None) };
+    if saved.skill.is_some() {
+        return (None, Some(saved.state.clone()));
+    }
+    let skills = request.registered.skills();
+    let (mut by, mut state) = (None, saved.state.clone());
+    for _ in 0..2 {
+        let end = state.iter().position(|byte| *byte == b'\n').unwrap_or_default();
+        let Some(skill) = std::str::from_utf8(&state[..end]).ok().and_then(|id| skills.find(id)) else {
+            break;
+        };
+        by = Some(skill.id());
+        state = state.slice(end + 1..);
+    }
+    (by.filter(|_| skills.shared_work().is_none()), Some(state))
+}
