@@ -221,6 +221,18 @@ async fn cap_of_interrupted_tasks_counts_calls_that_may_ask() {
     bob.ask(0).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn cap_of_interrupted_tasks_counts_calls_that_wait_for_a_run() {
+    let fixture =
+        Fixture::start("[limits]\nconcurrent = 4\n[limits.per_principal]\ninterrupted = 10\n").await;
+    let [mut alice, _] = fixture.callers();
+    let mut accepted = 0;
+    for number in 0..40 {
+        accepted += u32::from(alice.ask(number).await.is_ok());
+    }
+    assert_eq!(accepted, 10);
+}
+
 /// Neither do calls of the same agent count that cannot ask, nor those of a server that may not ask.
 #[tokio::test(flavor = "multi_thread")]
 async fn cap_of_interrupted_tasks_counts_no_other_calls() {

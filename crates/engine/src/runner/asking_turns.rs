@@ -1,4 +1,4 @@
-//! How many turns of each principal run that may ask their client.
+//! How many turns of each principal run, or wait for a run, that may ask their client.
 //!
 //! They count as tasks that wait for their client before they do: otherwise calls that are queued for a server become
 //! more questions than the cap allows. A message is refused by the number of such turns that had begun before it, so
@@ -71,7 +71,7 @@ impl AskingTurns {
 
 impl AskingTurn {
     /// The turns of its principal that had begun before it.
-    pub(super) fn before(&self) -> u64 {
+    pub(crate) fn before(&self) -> u64 {
         self.before
     }
 

@@ -15,13 +15,14 @@ mod tests;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap, VecDeque},
+    sync::Arc,
 };
 
 use protocol::Timestamp;
 
 pub(super) use self::classes::{AgentLimits, CallerId};
 use self::classes::{Classes, Key};
-use crate::{ids::TaskNo, scope::Scope, store::DueTask};
+use crate::{ids::TaskNo, runner::AskingTurn, scope::Scope, store::DueTask};
 
 /// The state of all slots and of the work that waits for one.
 pub(super) struct Scheduler {
@@ -187,6 +188,11 @@ impl Scheduler {
             self.insert(no, Known { caller, at, suspect: false, stage: Stage::Arriving(number) });
         }
         Arrived::Wait(Ticket { caller, key: (at, no), number })
+    }
+
+    /// The turn of the ticket may ask: it counts as one that does while it waits.
+    pub(super) fn set_asking(&mut self, ticket: &Ticket, asking: Arc<AskingTurn>) {
+        self.classes.set_asking(ticket.caller, ticket.key, asking);
     }
 
     /// The message of the ticket is recorded: its turn can be claimed.

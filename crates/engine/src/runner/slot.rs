@@ -11,10 +11,12 @@ use std::{
 use protocol::{Timestamp, TraceContext};
 
 use super::{
-    Limits, Runner,
+    AskingTurns, Limits, Runner,
     scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
 };
-use crate::{catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, scope::Scope, store::TenantAgent};
+use crate::{
+    catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, scope::Scope, skill::RunPolicy, store::TenantAgent,
+};
 
 /// A full queue is logged at most once in this many seconds.
 const WARNING_INTERVAL: u64 = 10;
@@ -48,6 +50,7 @@ pub(crate) struct Slot {
 pub(crate) struct Arrival {
     /// `None` when the process is shutting down: the next one runs it.
     ticket: Option<Ticket>,
+    asking_before: u64,
     runner: Arc<Runner>,
 }
 
@@ -66,15 +69,28 @@ impl Slots {
 
 impl Runner {
     /// Whether a message that starts a turn of this task starts now, waits or must be rejected. It is due at `at`.
-    pub(crate) fn admit(self: &Arc<Self>, scope: &Scope, no: TaskNo, at: Timestamp) -> Admission {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        scope: &Scope,
+        no: TaskNo,
+        at: Timestamp,
+        policy: RunPolicy,
+    ) -> Admission {
+        let asking = policy.may_ask.then(|| AskingTurns::begin(self.asking_turns(), scope));
+        let asking_before =
+            asking.as_ref().map_or_else(|| self.asking_turns().of(scope), |asking| asking.before());
+        let arrival = |ticket| Arrival { ticket, asking_before, runner: Arc::clone(self) };
         if self.is_draining() {
-            return Admission::Wait(Arrival { ticket: None, runner: Arc::clone(self) });
+            return Admission::Wait(arrival(None));
         }
         self.update_limits();
         match self.slots(|scheduler| scheduler.arrive(scope, no, at)) {
             Arrived::Start(caller) => Admission::Start(Slot { caller, runner: Arc::clone(self) }),
             Arrived::Wait(ticket) => {
-                Admission::Wait(Arrival { ticket: Some(ticket), runner: Arc::clone(self) })
+                if let Some(asking) = asking {
+                    self.slots(|scheduler| scheduler.set_asking(&ticket, asking));
+                }
+                Admission::Wait(arrival(Some(ticket)))
             }
             Arrived::Full => {
                 self.warn_full(scope);
@@ -179,6 +195,11 @@ impl Drop for Slot {
 }
 
 impl Arrival {
+    /// How many turns of its principal that may ask had begun, or had begun to wait, before it.
+    pub(crate) fn asking_before(&self) -> u64 {
+        self.asking_before
+    }
+
     /// The message is recorded: its turn can be claimed.
     pub(super) fn recorded(mut self) {
         if let Some(ticket) = self.ticket.take() {

@@ -86,7 +86,7 @@ pub(super) async fn begin(
     // times.
     let now = ctx.engine.clock.now();
     ctx.engine.runner.loaded().await;
-    match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now) {
+    match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now, turn.call.policy) {
         Admission::Start(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, now, change)).await,
         Admission::Wait(arrival) => {
             Box::pin(begin_later(ctx, arrival, turn.no, task, opening, now, change)).await
@@ -117,8 +117,7 @@ async fn begin_later(
     let since = since(&log, now);
     engine.runner.traces().keep(no, ctx.call.trace.clone());
     let _span = commit_span(&ctx.call.trace);
-    let asking_turns = engine.runner.asking_turns().of(&ctx.call.scope);
-    let new = TurnCommit::new(current, WorkState::Due(now), now, asking_turns);
+    let new = TurnCommit::new(current, WorkState::Due(now), now, arrival.asking_before());
     let commit = TurnCommit { log: log.clone(), since, ..new };
     let result = engine.runner.queue(arrival, engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
