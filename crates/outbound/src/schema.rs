@@ -27,8 +27,8 @@ use protocol::Json;
 
 use self::{
     budget::{Budget, TooComplex},
-    graph::{Graph, NoGraph},
-    walk::Walk,
+    graph::{Graph, NoGraph, options},
+    walk::{Walk, text_steps},
 };
 
 /// The most subschemas that may apply to one value when references are replaced by what they refer to.
@@ -63,7 +63,7 @@ struct Compiled {
 enum Size {
     /// The library checks it.
     Expanded(u64),
-    /// It is recursive, or too large for the library.
+    /// It is recursive, too large for the library, or has a regular expression that can backtrack.
     Walked(u64),
 }
 
@@ -222,14 +222,16 @@ fn measured(text: &Json) -> Result<(Tree, Size), InvalidSchema> {
         return Err(InvalidSchema::TooComplex);
     }
     let whole = graph.expansion();
-    let is_left_to_library =
-        !whole.is_recursive && whole.size <= LIBRARY_STEPS && whole.depth <= LIBRARY_DEPTH;
-    let size = if is_left_to_library { Size::Expanded(whole.size) } else { Size::Walked(graph.len() as u64) };
+    let is_left_to_library = !whole.is_recursive
+        && !graph.can_backtrack()
+        && whole.size <= LIBRARY_STEPS
+        && whole.depth <= LIBRARY_DEPTH;
+    let size = if is_left_to_library { Size::Expanded(whole.size) } else { Size::Walked(graph.steps()) };
     Ok((tree, size))
 }
 
 fn compile(tree: &Tree) -> Result<Validator, InvalidSchema> {
-    jsonschema::options().build(tree).map_err(|error| InvalidSchema::Invalid(error.to_string()))
+    options().build(tree).map_err(|error| InvalidSchema::Invalid(error.to_string()))
 }
 
 /// The error is a number or text that JSON has and the validator cannot represent, such as `1e400` or `"\ud800"`.
@@ -237,11 +239,11 @@ fn parse(json: &Json) -> Result<Tree, String> {
     serde_json::from_str(json.as_str()).map_err(|error| format!("it cannot be checked: {error}"))
 }
 
-/// A value and the values in it.
+/// A value and the values in it. A long text counts as several.
 fn values(tree: &Tree) -> u64 {
     match tree {
         Tree::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
         Tree::Object(members) => 1 + members.values().map(values).sum::<u64>(),
-        _ => 1,
+        other => 1 + text_steps(other),
     }
 }

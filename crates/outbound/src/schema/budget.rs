@@ -33,8 +33,14 @@ impl Budget {
     }
 
     pub(super) fn step(&mut self) -> Result<(), TooComplex> {
-        self.steps = self.steps.checked_sub(1).ok_or(TooComplex)?;
-        let reads = self.steps.is_multiple_of(STEPS_PER_READ);
+        self.spend(1)
+    }
+
+    /// Several steps at once.
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), TooComplex> {
+        let before = self.steps;
+        self.steps = before.checked_sub(steps).ok_or(TooComplex)?;
+        let reads = before / STEPS_PER_READ != self.steps / STEPS_PER_READ;
         if reads && self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             return Err(TooComplex);
         }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use referencing::Draft;
 
-pub(super) use assertions::{Assertions, Pattern};
+pub(super) use assertions::{Assertions, Pattern, options};
 
 use super::Tree;
 
@@ -102,12 +102,45 @@ impl Graph {
         self.node(id).assertions.as_ref().is_some_and(Assertions::is_false)
     }
 
+    /// What all subschemas cost on one value, in steps.
+    pub(super) fn steps(&self) -> u64 {
+        let own = |node: &Node| node.assertions.as_ref().map_or(1, Assertions::steps);
+        let rules = |node: &Node| node.rules.iter().map(Rule::steps).sum::<u64>();
+        self.nodes.iter().map(|node| own(node) + rules(node)).sum()
+    }
+
+    /// Whether a regular expression in it can backtrack.
+    pub(super) fn can_backtrack(&self) -> bool {
+        let in_rules = |node: &Node| node.rules.iter().any(Rule::can_backtrack);
+        let own = |node: &Node| node.assertions.as_ref().is_some_and(Assertions::can_backtrack);
+        self.nodes.iter().any(|node| own(node) || in_rules(node))
+    }
+
     fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         0..NodeId::try_from(self.nodes.len()).expect("the number of nodes is limited")
     }
 }
 
 impl Rule {
+    /// What its regular expressions cost on one name, in steps.
+    pub(super) fn steps(&self) -> u64 {
+        match self {
+            Self::Closed(assertions) => assertions.steps(),
+            Self::PatternProperties(patterns) => patterns.iter().map(|(pattern, _)| pattern.steps()).sum(),
+            Self::AdditionalProperties { patterns, .. } => patterns.iter().map(Pattern::steps).sum(),
+            _ => 0,
+        }
+    }
+
+    fn can_backtrack(&self) -> bool {
+        match self {
+            Self::Closed(assertions) => assertions.can_backtrack(),
+            Self::PatternProperties(patterns) => patterns.iter().any(|(pattern, _)| pattern.can_backtrack()),
+            Self::AdditionalProperties { patterns, .. } => patterns.iter().any(Pattern::can_backtrack),
+            _ => false,
+        }
+    }
+
     /// The subschemas that apply to the value itself.
     fn in_place(&self) -> Vec<NodeId> {
         match self {

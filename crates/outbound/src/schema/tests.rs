@@ -175,6 +175,31 @@ async fn large_check_ends_at_its_deadline() {
     assert!(started.elapsed().as_millis() < 2_000, "{:?}", started.elapsed());
 }
 
+#[tokio::test]
+async fn regular_expression_that_backtracks_ends_at_the_deadline() {
+    let pattern = r"^((a+)\\2?)+$";
+    let texts = |length: usize| format!("[{}]", vec![format!(r#""{}!""#, "a".repeat(60)); length].join(","));
+    let schema = schema(&format!(r#"{{"items":{{"not":{{"pattern":"{pattern}"}}}}}}"#));
+    let started = std::time::Instant::now();
+    match schema.check("arguments", &json(&texts(9_000))) {
+        SchemaCheck::Large(check) => {
+            let refused = check.await.await.unwrap_err();
+            assert!(refused.starts_with("arguments: too complex to check"), "{refused}");
+        }
+        SchemaCheck::Done(result) => panic!("the check is small: {result:?}"),
+    }
+    assert_eq!(schema.allows(&json(&texts(9_000)), &mut { 100_000 }), None);
+    assert!(started.elapsed().as_millis() < 2_000, "{:?}", started.elapsed());
+    // What is common costs little.
+    let password = self::schema(r#"{"properties":{"p":{"pattern":"^(?=.*[a-z])(?=.*[0-9]).{8,}$"}}}"#);
+    assert_eq!(result(&password, r#"{"p":"abcdefg1"}"#), Ok(()));
+    assert!(error(&password, r#"{"p":"abcdefgh"}"#).contains("does not match"));
+    let names =
+        self::schema(r#"{"patternProperties":{"^(?!_)":{"type":"number"}},"additionalProperties":false}"#);
+    assert_eq!(result(&names, r#"{"a":1}"#), Ok(()));
+    assert!(error(&names, r#"{"_a":1}"#).contains("_a"));
+}
+
 #[test]
 fn value_that_cannot_be_represented_is_an_error() {
     let any = schema("{}");

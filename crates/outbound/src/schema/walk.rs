@@ -116,12 +116,15 @@ impl<'g, 'b> Walk<'g, 'b> {
         'g: 'v,
     {
         let node = self.graph.node(node);
-        if let Some(assertions) = &node.assertions
-            && !assertions.allow(value)
-        {
-            return Ok(Some(Failure::here(Problem::Assertions(assertions))));
+        if let Some(assertions) = &node.assertions {
+            self.budget.spend(assertions.steps() - 1 + text_steps(value))?;
+            if !assertions.allow(value) {
+                return Ok(Some(Failure::here(Problem::Assertions(assertions))));
+            }
         }
         for rule in &node.rules {
+            let names = value.as_object().map_or(0, |object| object.len() as u64);
+            self.budget.spend(rule.steps().saturating_mul(names))?;
             let failure = match rule {
                 Rule::UnevaluatedProperties(unevaluated) => {
                     self.unevaluated_properties(&node.rules, *unevaluated, value)?
@@ -296,6 +299,11 @@ impl<'g, 'b> Walk<'g, 'b> {
         }
         Ok(Some(best.filter(Failure::is_below).unwrap_or_else(|| Failure::here(Problem::NoneOf("oneOf")))))
     }
+}
+
+/// What the length of a text adds to the cost of a check, in steps.
+pub(super) fn text_steps(value: &Tree) -> u64 {
+    value.as_str().map_or(0, |text| text.len() as u64 / 64)
 }
 
 /// The first of those that fit best.

@@ -1,5 +1,5 @@
-//! Arguments for recursive schemas: expressions of any number of operators, 30 deep, whose innermost value is wrong. To
-//! refuse one must be quick and need little memory, and must disturb no other caller.
+//! Arguments for recursive schemas: expressions of any number of operators, as deep as a request may be, whose innermost
+//! value is wrong. To refuse one must be quick and need little memory, and must disturb no other caller.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -80,10 +80,10 @@ skills = ["e{operators}"]
     )
 }
 
-/// Sends one, and expects that it is refused with the name of the innermost field.
+/// Sends one of `depth` objects, and expects that it is refused with the name of the innermost field.
 async fn refusal(address: SocketAddr, operators: usize, depth: usize) -> Result<()> {
     let innermost = json!({"lit": "x"});
-    let arguments = (0..depth).fold(innermost, |inner, _| json!({"op0": inner}));
+    let arguments = (1..depth).fold(innermost, |inner, _| json!({"op0": inner}));
     let params = json!({"message": {
         "messageId": format!("m-{operators}-{depth}-{:?}", Instant::now()),
         "role": "ROLE_USER",

@@ -2,11 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
 use referencing::Draft;
 use serde_json::{Map, json};
 
 use super::super::Tree;
+
+/// What a regular expression that can backtrack costs on one text, in steps: the library gives up after some hundred
+/// microseconds.
+const BACKTRACKING_STEPS: u64 = 2_000;
+/// How often a regular expression may backtrack on one text.
+const MAX_BACKTRACKS: usize = 10_000;
+/// What only regular expressions have that can backtrack; others take time in proportion to the text.
+const BACKTRACKING: [&str; 11] = ["(?=", "(?!", "(?<", "(?>", "(?(", "\\k", "\\G", "++", "*+", "?+", "}+"];
 
 /// A schema without subschemas that matter: only the value itself is checked.
 pub(in super::super) struct Assertions {
@@ -40,7 +48,7 @@ impl Assertions {
 
     /// Keywords that the library does not take are no assertions: it has taken the whole schema.
     fn validator(&self) -> Option<&Validator> {
-        let compile = || jsonschema::options().with_draft(self.draft).build(&self.schema).ok();
+        let compile = || options().with_draft(self.draft).build(&self.schema).ok();
         self.validator.get_or_init(compile).as_ref()
     }
 
@@ -54,15 +62,49 @@ impl Assertions {
     }
 
     /// What they cost, in steps. Lists are searched.
-    pub(super) fn steps(&self) -> u64 {
+    pub(in super::super) fn steps(&self) -> u64 {
         let listed = ["enum", "required"].iter().filter_map(|keyword| self.schema.get(keyword)?.as_array());
-        1 + listed.map(|list| list.len() as u64 / 16).sum::<u64>()
+        let patterns =
+            self.patterns().map(|pattern| if can_backtrack(pattern) { BACKTRACKING_STEPS } else { 1 });
+        1 + patterns.sum::<u64>() + listed.map(|list| list.len() as u64 / 16).sum::<u64>()
     }
+
+    /// Whether a regular expression in them can backtrack.
+    pub(super) fn can_backtrack(&self) -> bool {
+        self.patterns().any(can_backtrack)
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &str> {
+        let own = self.schema.get("pattern").and_then(Tree::as_str);
+        let of_names = self.schema.get("patternProperties").and_then(Tree::as_object);
+        own.into_iter().chain(of_names.into_iter().flat_map(|patterns| patterns.keys().map(String::as_str)))
+    }
+}
+
+/// Whether a regular expression can backtrack; `true` for some that cannot.
+fn can_backtrack(pattern: &str) -> bool {
+    let is_reference = |pair: &[u8]| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9');
+    let has_reference = pattern.as_bytes().windows(2).any(is_reference);
+    has_reference || BACKTRACKING.iter().any(|part| pattern.contains(part))
+}
+
+/// How the library checks: a regular expression gives up instead of running for long.
+pub(in super::super) fn options<'a>() -> ValidationOptions<'a> {
+    jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
 }
 
 impl Pattern {
     pub(super) fn new(pattern: &str, draft: Draft) -> Self {
         Self(Arc::new(Assertions::new(json!({"pattern": pattern}), draft)))
+    }
+
+    /// What one name costs, in steps.
+    pub(in super::super) fn steps(&self) -> u64 {
+        self.0.steps()
+    }
+
+    pub(super) fn can_backtrack(&self) -> bool {
+        self.0.can_backtrack()
     }
 
     pub(in super::super) fn matches(&self, name: &str) -> bool {
