@@ -169,7 +169,8 @@ async fn agents_of_a_server_are_tools() {
     let mut session = Session::start(elsewhere.path(), &["--url", &server.url()]).await;
     check_calls(&mut session).await;
     assert_eq!(session.end().await, Some(0));
-    assert!(server.log().contains(r#""state":"input-required""#), "the server has run the calls");
+    // The server has run the calls.
+    server.wait_for_log(r#""state":"input-required""#).await.unwrap();
 }
 
 #[tokio::test]
@@ -180,7 +181,7 @@ async fn server_that_runs_with_the_configuration_is_found() {
     let mut session = Session::start(folder.path(), &[]).await;
     session.call("one__echo", json!({"message": "hi"})).await;
     assert_eq!(session.end().await, Some(0));
-    assert!(server.log().contains(r#""method":"SendStreamingMessage""#), "{}", server.log());
+    server.wait_for_log(r#""method":"SendStreamingMessage""#).await.unwrap();
 }
 
 #[tokio::test]
