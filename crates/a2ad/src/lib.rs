@@ -116,9 +116,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod agent {
     pub use bytes::Bytes;
     pub use engine::{
-        Agent, AgentError, AgentFn, AgentResult, Conversation, DynAgent, Error as ConversationError,
-        ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, STOP_GRACE, Scope,
-        ScopeParts, Turn, Update, agent_fn,
+        Agent, AgentError, AgentFn, AgentResult, CallQuestion, CallResult, Conversation, DynAgent,
+        Error as ConversationError, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome, Parts, Record,
+        Recording, STOP_GRACE, Scope, ScopeParts, Turn, Update, agent_fn,
     };
     pub use tokio::time::Instant;
     pub use tokio_util::sync::CancellationToken;

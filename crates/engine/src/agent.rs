@@ -9,6 +9,9 @@
 
 mod agent_fn;
 pub(crate) mod authentication;
+mod call;
+mod call_output;
+mod call_state;
 mod error;
 mod journal;
 mod outcome;
@@ -23,6 +26,7 @@ use futures_util::future::BoxFuture;
 use protocol::TaskId;
 
 pub use agent_fn::{AgentFn, agent_fn};
+pub use call::{CallQuestion, CallResult};
 pub use error::{AgentError, AgentResult, Lost};
 pub use outcome::{IntoOutcome, Outcome};
 pub use parts::Parts;
@@ -30,7 +34,10 @@ pub(crate) use turn::CheckpointTooLarge;
 pub use turn::{Record, Recording, Turn};
 pub use update::Update;
 
-pub(crate) use journal::{Journal, JournalTooLarge, OutcomeJournal};
+pub(crate) use call::outcome_of_error;
+pub(crate) use call_output::CallOutput;
+pub(crate) use call_state::{CallState, saved_id, state_id};
+pub(crate) use journal::{Begun, Journal, JournalTooLarge, OutcomeJournal, RunningStep};
 pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
 pub(crate) use update::message_size;

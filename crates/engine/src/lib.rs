@@ -42,8 +42,8 @@ mod trace;
 
 pub use access_changes::AccessChanges;
 pub use agent::{
-    Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
-    Parts, Record, Recording, Turn, Update, agent_fn,
+    Agent, AgentError, AgentFn, AgentResult, CallQuestion, CallResult, DynAgent, ExecutionPolicy,
+    IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, Turn, Update, agent_fn,
 };
 pub use agent_switches::{AgentSwitch, SwitchError, SwitchState};
 pub use api_keys::{

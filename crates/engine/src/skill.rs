@@ -7,6 +7,7 @@
 mod arguments;
 pub(crate) mod call;
 mod guards;
+mod inner_call;
 mod run_policy;
 mod schema;
 mod select;
@@ -19,6 +20,7 @@ use protocol::{Json, model::AgentSkill};
 
 pub use arguments::Arguments;
 pub use guards::Guards;
+pub(crate) use inner_call::{Calls, InnerCall};
 pub use run_policy::{RunPolicy, RunSettings};
 pub use schema::{DeclaredSchema, LargeCheck, SchemaCheck, SkillSchema};
 pub use set::SkillSet;

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 pub use change::{
     Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, SavedState, SkillSource,
-    Visibility, WorkState,
+    StepOwner, Visibility, WorkState,
 };
 pub use log_reader::{LogReader, LogSlice};
 pub use operators::{AgentTaskCounts, MAX_EXAMINED, OperatorPage, OperatorQuery, OwnedTask, TaskCounts};

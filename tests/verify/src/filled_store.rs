@@ -50,6 +50,7 @@ pub(crate) async fn fill(
                     client_id: None,
                     skill: None,
                     skill_source: SkillSource::Server,
+                    admitted: false,
                     origin: Origin::default(),
                     context: NewContext::Own,
                     log: log.clone(),

@@ -1,4 +1,4 @@
-//! Steps of a turn: the output of a finished step is kept, so that no later attempt runs it again.
+//! Steps of a turn and of its task: the output of a finished step is kept, so that no later attempt runs it again.
 
 use std::{
     collections::HashMap,
@@ -8,8 +8,12 @@ use std::{
 use bytes::Bytes;
 use serde_core::{Serialize, de::DeserializeOwned};
 
-use super::{AgentError, AgentResult, Lost, Turn, Update, UpdateSender, turn::rejected};
-use crate::{store::JournalStep, task::journal::GUARD_PREFIX};
+use super::{AgentError, AgentResult, Lost, OnCrash, Turn, Update, UpdateSender, turn::rejected};
+use crate::{
+    log::Seq,
+    store::{JournalStep, StepOwner},
+    task::journal::GUARD_PREFIX,
+};
 
 /// Maximum length of a step id, in bytes.
 const MAX_ID: usize = 200;
@@ -47,20 +51,26 @@ impl Turn {
         T: Serialize + DeserializeOwned,
         F: Future<Output = AgentResult<T>>,
     {
-        let step = match self.journal.begin(id.into())? {
+        let id = id.into();
+        if id.is_empty() || id.len() > MAX_ID {
+            let text = format!("expected a step id of 1 to {MAX_ID} bytes, not {}", id.len());
+            return Err(AgentError::new(text));
+        }
+        let step = match self.journal.begin(self.journal.turn, self.step_id(id))? {
             Begun::Finished { output, batch } => {
                 self.updates.committed(batch).await?;
                 return Ok(serde_json::from_slice(&output).map_err(UnreadableOutput)?);
             }
             Begun::Running(step) => step,
         };
-        if self.journal.records_starts {
+        let records_start = self.on_crash == OnCrash::Fail;
+        if records_start {
             step.write(&self.updates, None).await?;
         }
         let output = match work.await {
             Ok(output) => Bytes::from(serde_json::to_vec(&output).map_err(UnsavableOutput)?),
             Err(error) => {
-                if self.journal.records_starts {
+                if records_start {
                     // It has ended: only a step that was interrupted must not run again.
                     step.write(&self.updates, Some(Bytes::new())).await?;
                 }
@@ -90,7 +100,8 @@ impl Turn {
 
     /// What a call of a skill needs after its work has ended.
     pub(crate) fn outcome_journal(&self) -> OutcomeJournal {
-        OutcomeJournal { journal: Arc::clone(&self.journal), updates: self.updates.clone() }
+        let (journal, updates) = (Arc::clone(&self.journal), self.updates.clone());
+        OutcomeJournal { journal, updates, call_id: self.call_id.clone() }
     }
 }
 
@@ -98,12 +109,17 @@ impl Turn {
 pub(crate) struct OutcomeJournal {
     journal: Arc<Journal>,
     updates: UpdateSender,
+    /// Of a skill that other work of the task has called.
+    call_id: Option<String>,
 }
 
 impl OutcomeJournal {
     /// [`Turn::guard`].
     pub(crate) async fn guard<T>(&self, id: &str, work: impl Future<Output = T>) -> AgentResult<T> {
-        let Begun::Running(step) = self.journal.begin(format!("{GUARD_PREFIX}{id}"))? else {
+        let call = self.call_id.as_ref().map(|call| format!(" of {call}")).unwrap_or_default();
+        let Begun::Running(step) =
+            self.journal.begin(self.journal.turn, format!("{GUARD_PREFIX}{id}{call}"))?
+        else {
             return Err(AgentError::new(format!("a step has the id of the guard {id:?}")));
         };
         step.write(&self.updates, None).await?;
@@ -139,72 +155,118 @@ pub(crate) struct JournalTooLarge {
     max: u64,
 }
 
-/// The steps of a turn, as its run knows them.
+/// The steps of a turn and its task, as its run knows them.
 pub(crate) struct Journal {
+    /// The turn, as the owner of its steps.
+    pub(crate) turn: StepOwner,
     /// `None` until there is a step: most turns have none.
     steps: Mutex<Option<Box<Steps>>>,
-    /// The start of each step is recorded too.
-    records_starts: bool,
     /// Maximum size of the journal, in bytes.
     max: u64,
 }
 
 #[derive(Default)]
 struct Steps {
-    by_id: HashMap<String, Step>,
+    by_id: HashMap<StepKey, Step>,
     /// Approximate size of the journal in the store, in bytes.
     size: u64,
 }
 
+/// A step by its owner and its id.
+type StepKey = (StepOwner, String);
+
 #[derive(Default)]
 struct Step {
     running: bool,
-    /// The journal has an entry for it.
-    recorded: bool,
+    /// It has begun in an earlier attempt, and not ended.
+    is_interrupted: bool,
+    /// Approximate size in the store, in bytes.
+    size: u64,
     /// The output of a finished step, and the batch of updates with it; 0 if an earlier attempt has recorded it.
     output: Option<(Bytes, u64)>,
 }
 
-enum Begun<'a> {
+pub(crate) enum Begun<'a> {
     Finished { output: Bytes, batch: u64 },
     Running(RunningStep<'a>),
 }
 
 /// A step whose future runs; another one with the same id may start when it is dropped.
-struct RunningStep<'a> {
+pub(crate) struct RunningStep<'a> {
     journal: &'a Journal,
-    id: String,
+    key: StepKey,
+    /// It has begun in an earlier attempt, and not ended.
+    pub(crate) is_interrupted: bool,
 }
 
 impl Journal {
     /// The journal of a turn with what earlier attempts have recorded.
-    pub(crate) fn new(recorded: Vec<JournalStep>, records_starts: bool, max: u64) -> Self {
-        let mut steps = None;
-        for JournalStep { id, output } in recorded {
-            let steps: &mut Box<Steps> = steps.get_or_insert_default();
-            steps.size += (STEP_SIZE + id.len() + output.as_ref().map_or(0, Bytes::len)) as u64;
-            let output = output.filter(|output| !output.is_empty()).map(|output| (output, 0));
-            steps.by_id.insert(id, Step { running: false, recorded: true, output });
-        }
-        Self { steps: Mutex::new(steps), records_starts, max }
+    pub(crate) fn new(turn: Seq, recorded: Vec<JournalStep>, max: u64) -> Self {
+        let steps = (!recorded.is_empty()).then(|| Box::new(Steps::recorded(recorded)));
+        Self { turn: StepOwner::Turn(turn), steps: Mutex::new(steps), max }
     }
 
-    fn begin(&self, id: String) -> AgentResult<Begun<'_>> {
-        if id.is_empty() || id.len() > MAX_ID {
-            let text = format!("expected a step id of 1 to {MAX_ID} bytes, not {}", id.len());
-            return Err(AgentError::new(text));
-        }
+    /// Begins a step of the turn, or of the task, unless it is finished or running.
+    pub(crate) fn begin(&self, owner: StepOwner, id: String) -> AgentResult<Begun<'_>> {
+        let key = (owner, id);
         let mut steps = self.lock();
-        let step = steps.get_or_insert_default().by_id.entry(id.clone()).or_default();
+        let step = steps.get_or_insert_default().by_id.entry(key.clone()).or_default();
         if let Some((output, batch)) = step.output.clone() {
             return Ok(Begun::Finished { output, batch });
         }
         if std::mem::replace(&mut step.running, true) {
-            let text = format!("step {id:?} is running already; give each step of a turn its own id");
+            let text = format!("step {:?} is running already; give each step of a turn its own id", key.1);
             return Err(AgentError::new(text));
         }
+        let is_interrupted = step.is_interrupted;
         drop(steps);
-        Ok(Begun::Running(RunningStep { journal: self, id }))
+        Ok(Begun::Running(RunningStep { journal: self, key, is_interrupted }))
+    }
+
+    /// Maximum size of the journal, in bytes.
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The output of a finished step.
+    pub(crate) fn output(&self, owner: StepOwner, id: &str) -> Option<Bytes> {
+        let steps = self.lock();
+        let step = steps.as_ref()?.by_id.get(&(owner, id.to_owned()))?;
+        step.output.as_ref().map(|(output, _)| output.clone())
+    }
+
+    /// Records updates with steps; resolves when they are on disk.
+    pub(crate) async fn write(&self, sender: &UpdateSender, updates: Vec<Update>) -> Result<(), Lost> {
+        let steps = Update::steps(&updates);
+        if let Err(too_large) = self.count(&steps) {
+            sender.fail(too_large.into());
+            return Err(Lost);
+        }
+        let batch = match sender.send(updates).await {
+            Ok(batch) => batch,
+            Err(lost) => return rejected(lost).await.map(drop),
+        };
+        self.finish(steps, batch);
+        sender.committed(batch).await
+    }
+
+    /// Counts what is about to be recorded.
+    pub(crate) fn count(&self, steps: &[JournalStep]) -> Result<(), JournalTooLarge> {
+        let mut known = self.lock();
+        let known = known.get_or_insert_default();
+        steps.iter().for_each(|step| known.count(step));
+        let (size, max) = (known.size, self.max);
+        if size > max { Err(JournalTooLarge { size, max }) } else { Ok(()) }
+    }
+
+    /// Keeps the outputs of steps that are in this batch of updates.
+    pub(crate) fn finish(&self, steps: Vec<JournalStep>, batch: u64) {
+        let mut known = self.lock();
+        let known = known.get_or_insert_default();
+        for JournalStep { owner, id, output } in steps {
+            let output = output.filter(|output| !output.is_empty()).map(|output| (output, batch));
+            known.by_id.entry((owner, id)).or_default().output = output;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<Steps>>> {
@@ -212,48 +274,44 @@ impl Journal {
     }
 }
 
+impl Steps {
+    fn recorded(recorded: Vec<JournalStep>) -> Self {
+        let mut steps = Self::default();
+        for step in recorded {
+            steps.count(&step);
+            let known = steps.by_id.entry((step.owner, step.id)).or_default();
+            known.is_interrupted = step.output.is_none();
+            known.output = step.output.filter(|output| !output.is_empty()).map(|output| (output, 0));
+        }
+        steps
+    }
+
+    /// Counts a step instead of what is recorded of it.
+    fn count(&mut self, step: &JournalStep) {
+        let size = (STEP_SIZE + step.size()) as u64;
+        let known = self.by_id.entry((step.owner, step.id.clone())).or_default();
+        self.size = self.size + size - std::mem::replace(&mut known.size, size);
+    }
+}
+
 impl RunningStep<'_> {
+    /// The step with this output; without one, its start.
+    pub(crate) fn with_output(&self, output: Option<Bytes>) -> JournalStep {
+        let (owner, id) = self.key.clone();
+        JournalStep { owner, id, output }
+    }
+
     /// Records the start of a step or its output; resolves when it is on disk.
-    async fn write(&self, updates: &UpdateSender, output: Option<Bytes>) -> Result<(), Lost> {
-        if let Err(too_large) = self.reserve(output.as_ref()) {
-            updates.fail(too_large.into());
-            return Err(Lost);
-        }
-        let update = Update::Step { id: self.id.clone(), output: output.clone() };
-        let batch = match updates.send(vec![update]).await {
-            Ok(batch) => batch,
-            Err(lost) => return rejected(lost).await.map(drop),
-        };
-        if let Some(output) = output.filter(|output| !output.is_empty()) {
-            self.finish(output, batch);
-        }
-        updates.committed(batch).await
-    }
-
-    /// Counts what is about to be recorded.
-    fn reserve(&self, output: Option<&Bytes>) -> Result<(), JournalTooLarge> {
-        self.update(|step, size| {
-            let id = if std::mem::replace(&mut step.recorded, true) { 0 } else { STEP_SIZE + self.id.len() };
-            *size += (id + output.map_or(0, Bytes::len)) as u64;
-            let (size, max) = (*size, self.journal.max);
-            if size > max { Err(JournalTooLarge { size, max }) } else { Ok(()) }
-        })
-    }
-
-    fn finish(&self, output: Bytes, batch: u64) {
-        self.update(|step, _| step.output = Some((output, batch)));
-    }
-
-    fn update<T>(&self, update: impl FnOnce(&mut Step, &mut u64) -> T) -> T {
-        let mut steps = self.journal.lock();
-        let Steps { by_id, size } = &mut **steps.get_or_insert_default();
-        update(by_id.entry(self.id.clone()).or_default(), size)
+    pub(crate) async fn write(&self, updates: &UpdateSender, output: Option<Bytes>) -> Result<(), Lost> {
+        self.journal.write(updates, vec![Update::Step(self.with_output(output))]).await
     }
 }
 
 impl Drop for RunningStep<'_> {
     fn drop(&mut self) {
-        self.update(|step, _| step.running = false);
+        if let Some(step) = self.journal.lock().as_mut().and_then(|steps| steps.by_id.get_mut(&self.key)) {
+            step.running = false;
+        }
     }
 }
 
@@ -261,34 +319,38 @@ impl Drop for RunningStep<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn step_id_is_bounded_and_runs_once_at_a_time() {
-        let journal = Journal::new(Vec::new(), false, 1_000);
-        for id in [String::new(), "x".repeat(MAX_ID + 1)] {
-            let Err(error) = journal.begin(id.clone()) else { panic!("{id:?} is accepted") };
-            assert_eq!(error.to_string(), format!("expected a step id of 1 to 200 bytes, not {}", id.len()));
-        }
-        let Ok(Begun::Running(first)) = journal.begin("x".repeat(MAX_ID)) else { panic!("rejected") };
-        let Err(error) = journal.begin("x".repeat(MAX_ID)) else { panic!("two steps have the same id") };
-        assert!(error.to_string().ends_with("is running already; give each step of a turn its own id"));
-        drop(first);
-        assert!(matches!(journal.begin("x".repeat(MAX_ID)), Ok(Begun::Running(_))));
+    const TURN: StepOwner = StepOwner::Turn(1);
+
+    fn step(id: &str, output: Option<&'static str>) -> JournalStep {
+        JournalStep { owner: TURN, id: id.into(), output: output.map(Bytes::from) }
     }
 
     #[test]
-    fn recorded_steps_count_towards_the_limit_and_their_ids_count_once() {
-        let step = |id: &str, output: Option<&'static str>| JournalStep {
-            id: id.into(),
-            output: output.map(Bytes::from),
-        };
-        let journal = Journal::new(vec![step("a", Some("12")), step("b", None)], true, 266);
+    fn step_runs_once_at_a_time() {
+        let journal = Journal::new(1, Vec::new(), 1_000);
+        let Ok(Begun::Running(first)) = journal.begin(TURN, "a".into()) else { panic!("rejected") };
+        let Err(error) = journal.begin(TURN, "a".into()) else { panic!("two steps have the same id") };
+        assert!(error.to_string().ends_with("is running already; give each step of a turn its own id"));
+        assert!(matches!(journal.begin(StepOwner::Task, "a".into()), Ok(Begun::Running(_))));
+        drop(first);
+        assert!(matches!(journal.begin(TURN, "a".into()), Ok(Begun::Running(_))));
+    }
+
+    #[test]
+    fn recorded_steps_count_towards_the_limit_once() {
+        let journal = Journal::new(1, vec![step("a", Some("12")), step("b", None)], 266);
         assert!(
-            matches!(journal.begin("a".into()), Ok(Begun::Finished { output, batch: 0 }) if output == "12")
+            matches!(journal.begin(TURN, "a".into()), Ok(Begun::Finished { output, batch: 0 }) if output == "12")
         );
-        let Ok(Begun::Running(begun)) = journal.begin("b".into()) else { panic!("no output is recorded") };
+        let Ok(Begun::Running(begun)) = journal.begin(TURN, "b".into()) else {
+            panic!("no output is recorded")
+        };
+        assert!(begun.is_interrupted);
         // 260 bytes are recorded: both steps, their ids and the output.
-        assert!(begun.reserve(None).is_ok() && begun.reserve(Some(&"123456".into())).is_ok());
-        let too_large = begun.reserve(Some(&"7".into())).unwrap_err();
+        assert!(
+            journal.count(&[step("b", None)]).is_ok() && journal.count(&[step("b", Some("123456"))]).is_ok()
+        );
+        let too_large = journal.count(&[step("b", Some("1234567"))]).unwrap_err();
         assert_eq!((too_large.size, too_large.max), (267, 266));
     }
 }

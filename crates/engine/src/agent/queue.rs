@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::{AgentError, Lost, Update};
+use super::{AgentError, Lost, Update, call_output::CallOutput};
 
 /// Queue length at which [`UpdateSender::send`] waits.
 const MAX_PENDING_UPDATES: usize = 256;
@@ -15,7 +15,11 @@ const MAX_HELD_BYTES: u64 = 16 << 20;
 
 /// The agent's side.
 #[derive(Clone)]
-pub(crate) struct UpdateSender(Arc<Queue>);
+pub(crate) struct UpdateSender {
+    queue: Arc<Queue>,
+    /// Of a skill that other work of the task has called: its output is for the caller.
+    call: Option<Arc<CallOutput>>,
+}
 
 /// The runner's side. The queue is closed when it is dropped.
 pub(crate) struct UpdateReceiver(Arc<Queue>);
@@ -59,15 +63,31 @@ pub(crate) enum Offered {
 /// An empty queue.
 pub(crate) fn queue() -> (UpdateSender, UpdateReceiver) {
     let queue = Arc::new(Queue::default());
-    (UpdateSender(Arc::clone(&queue)), UpdateReceiver(queue))
+    (UpdateSender { queue: Arc::clone(&queue), call: None }, UpdateReceiver(queue))
 }
 
 impl UpdateSender {
+    /// The same queue for a called skill, whose output is kept there.
+    pub(crate) fn for_call(&self, call: Arc<CallOutput>) -> Self {
+        Self { queue: Arc::clone(&self.queue), call: Some(call) }
+    }
+
     /// Sends updates that are committed together or not at all, unless the queue is full.
     pub(crate) fn try_send(&self, updates: Vec<Update>) -> Result<Offered, Lost> {
-        let offered = self.0.try_put(updates)?;
+        let Some(call) = &self.call else { return self.put(updates) };
+        let updates = call.take(updates)?;
+        let steps = Update::steps(&updates);
+        let offered = if updates.is_empty() { self.queue.pass()? } else { self.put(updates)? };
+        if let Offered::Queued(batch) = offered {
+            call.sent(steps, batch);
+        }
+        Ok(offered)
+    }
+
+    fn put(&self, updates: Vec<Update>) -> Result<Offered, Lost> {
+        let offered = self.queue.try_put(updates)?;
         if matches!(offered, Offered::Queued(_)) {
-            self.0.ready.notify_one();
+            self.queue.ready.notify_one();
         }
         Ok(offered)
     }
@@ -77,7 +97,7 @@ impl UpdateSender {
     /// Cancel safe: either all updates are in the queue or none.
     pub(crate) async fn send(&self, mut updates: Vec<Update>) -> Result<u64, Lost> {
         loop {
-            let mut space = std::pin::pin!(self.0.space.notified());
+            let mut space = std::pin::pin!(self.queue.space.notified());
             // Registered before the length check, so that space freed in between is not missed.
             space.as_mut().enable();
             match self.try_send(updates)? {
@@ -91,11 +111,11 @@ impl UpdateSender {
     /// Resolves when the batch with this number is committed. Cancel safe.
     pub(crate) async fn committed(&self, batch: u64) -> Result<(), Lost> {
         loop {
-            let mut commits = std::pin::pin!(self.0.commits.notified());
+            let mut commits = std::pin::pin!(self.queue.commits.notified());
             // Registered before the check, so that a commit in between is not missed.
             commits.as_mut().enable();
             {
-                let mut state = self.0.state();
+                let mut state = self.queue.state();
                 if state.committed >= batch {
                     return Ok(());
                 }
@@ -111,25 +131,31 @@ impl UpdateSender {
     /// From now on artifacts and checkpoints are not taken. Who waits for their commit does not wait: after a crash the turn
     /// goes on from what was recorded before.
     pub(crate) fn hold_output(&self) {
-        self.0.state().holds_output = true;
+        // The output of a call is not in the queue.
+        if self.call.is_none() {
+            self.queue.state().holds_output = true;
+        }
     }
 
     /// What was held can be taken.
     pub(crate) fn release_output(&self) {
-        if std::mem::take(&mut self.0.state().holds_output) {
-            self.0.ready.notify_one();
+        if self.call.is_none() && std::mem::take(&mut self.queue.state().holds_output) {
+            self.queue.ready.notify_one();
         }
     }
 
-    /// Ends the turn with an error of the agent, whatever the agent returns.
+    /// Ends the turn, or the call, with an error of the agent, whatever the agent returns.
     pub(crate) fn fail(&self, error: AgentError) {
-        let mut state = self.0.state();
+        if let Some(call) = &self.call {
+            return call.fail(error);
+        }
+        let mut state = self.queue.state();
         if !state.closed {
             state.failure = Some(error);
         }
         drop(state);
-        self.0.close();
-        self.0.ready.notify_one();
+        self.queue.close();
+        self.queue.ready.notify_one();
     }
 }
 
@@ -214,6 +240,11 @@ impl Queue {
         }
         state.sent += 1;
         Ok(Offered::Queued(state.sent))
+    }
+
+    /// A batch without updates: there is nothing to wait for.
+    fn pass(&self) -> Result<Offered, Lost> {
+        if self.state().closed { Err(Lost) } else { Ok(Offered::Queued(0)) }
     }
 
     fn close(&self) {

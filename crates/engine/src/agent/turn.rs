@@ -21,9 +21,10 @@ use super::{
 };
 use crate::{
     context::Conversation,
-    metrics::{BackendKind, BackendOutcome, RunMetrics},
+    metrics::{BackendKind, BackendOutcome},
     runner::AskingTurn,
     scope::Scope,
+    skill::Calls,
 };
 
 /// The input of one agent run, and its connection to the task.
@@ -63,13 +64,13 @@ pub struct Turn {
     pub(crate) arguments: Option<Json>,
     /// The client has named the skill: results are named after it.
     pub(crate) is_skill_named: bool,
-    /// Maximum size of a checkpoint, in bytes.
-    pub(crate) max_saved: u64,
     pub(crate) journal: Arc<Journal>,
-    pub(crate) metrics: Arc<RunMetrics>,
     pub(crate) trace: TraceContext,
     /// Of an agent that may ask.
     pub(crate) asking: Option<Arc<AskingTurn>>,
+    /// Of a skill that other work of the task has called: the id of the call.
+    pub(crate) call_id: Option<String>,
+    pub(crate) calls: Calls,
 }
 
 impl Turn {
@@ -113,7 +114,7 @@ impl Turn {
 
     /// Counts a call of another system in `/metrics`.
     pub fn count_backend_call(&self, kind: BackendKind, outcome: BackendOutcome, duration: Duration) {
-        self.metrics.backends.count(kind, outcome, duration);
+        self.calls.runner.metrics().backends.count(kind, outcome, duration);
     }
 
     /// The turn leaves no question open that holds something: it does not count as a task that waits for its client any
@@ -203,6 +204,14 @@ impl Turn {
     /// ([`Record::save_bytes`]).
     pub fn saved_bytes(&self) -> Option<&Bytes> {
         self.saved.as_ref().filter(|bytes| !bytes.is_empty())
+    }
+
+    /// The id of a step in the journal: those of a called skill follow the id of the call.
+    pub(crate) fn step_id(&self, id: String) -> String {
+        match &self.call_id {
+            None => id,
+            Some(call) => format!("{call}/{id}"),
+        }
     }
 
     /// Collects what is to be recorded in one commit:
@@ -343,7 +352,7 @@ impl Record<'_> {
     pub fn update(mut self, update: Update) -> Self {
         let update = match update {
             Update::Save(state) => self.checkpoint(state),
-            Update::Step { .. } => {
+            Update::Step(_) => {
                 self.error.get_or_insert_with(|| AgentError::new("steps are recorded with Turn::step"));
                 return self;
             }
@@ -355,7 +364,7 @@ impl Record<'_> {
 
     /// The update for a checkpoint; one that is too large makes the whole record fail.
     fn checkpoint(&mut self, state: Bytes) -> Update {
-        let (size, max) = (state.len() as u64, self.turn.max_saved);
+        let (size, max) = (state.len() as u64, self.turn.calls.runner.limits().max_saved);
         if size > max {
             self.error.get_or_insert_with(|| CheckpointTooLarge { size, max }.into());
         }

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use protocol::{Artifact, Content, Json, Message, Part};
 
+use crate::store::JournalStep;
+
 /// One unit of progress that an agent records during a turn.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -22,14 +24,9 @@ pub enum Update {
     },
     /// Checkpoint, for the next attempt or turn. Empty bytes remove it.
     Save(Bytes),
-    /// A step that has begun or, with its output, finished. Only [`Turn::step`](super::Turn::step) records steps:
-    /// [`Record::update`](super::Record::update) rejects this.
-    Step {
-        /// Id of the step, unique in its turn.
-        id: String,
-        /// What it returned, as JSON; `None` when it has begun.
-        output: Option<Bytes>,
-    },
+    /// A step that has begun or, with its output, finished. Only [`Turn::step`](super::Turn::step) and
+    /// [`Turn::call`](super::Turn::call) record steps: [`Record::update`](super::Record::update) rejects this.
+    Step(JournalStep),
     /// Ends the turn with this message, like [`Outcome::Message`](super::Outcome::Message).
     Message(Message),
 }
@@ -38,12 +35,18 @@ pub enum Update {
 const ENTRY_SIZE: u64 = 128;
 
 impl Update {
+    /// The steps among updates.
+    pub(super) fn steps(updates: &[Self]) -> Vec<JournalStep> {
+        let step = |update: &Self| if let Self::Step(step) = update { Some(step.clone()) } else { None };
+        updates.iter().filter_map(step).collect()
+    }
+
     /// Approximate size that counts towards the size limit of the task, in bytes. An entry without content counts too,
     /// so that a stream of empty updates reaches the limit. A bare `working` is recorded once per turn and counts
     /// nothing; progress messages have a limit of their own.
     pub(crate) fn size(&self) -> u64 {
         match self {
-            Self::Working(_) | Self::Save(_) | Self::Step { .. } => 0,
+            Self::Working(_) | Self::Save(_) | Self::Step(_) => 0,
             Self::Message(message) => ENTRY_SIZE + message_size(message),
             Self::Artifact { artifact, .. } => ENTRY_SIZE + artifact_size(artifact),
         }
@@ -58,7 +61,7 @@ impl Update {
     pub(super) fn queued_size(&self) -> u64 {
         let outside_the_log = match self {
             Self::Save(bytes) => bytes.len(),
-            Self::Step { id, output } => id.len() + output.as_ref().map_or(0, Bytes::len),
+            Self::Step(step) => step.size(),
             Self::Working(_) | Self::Artifact { .. } | Self::Message(_) => 0,
         };
         ENTRY_SIZE + self.size() + self.progress_size() + outside_the_log as u64

@@ -30,7 +30,7 @@ use crate::{
 pub(super) async fn send_message(
     engine: &EngineInner,
     call: Call,
-    registered: &RegisteredAgent,
+    registered: &Arc<RegisteredAgent>,
     req: SendMessage,
 ) -> Result<CallResponse> {
     let history_length = req.history_length;
@@ -58,7 +58,7 @@ pub(super) async fn send_message(
 pub(super) async fn send_streaming_message(
     engine: &EngineInner,
     call: Call,
-    registered: &RegisteredAgent,
+    registered: &Arc<RegisteredAgent>,
     req: SendMessage,
 ) -> Result<CallResponse> {
     let history_length = req.history_length;

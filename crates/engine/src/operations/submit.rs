@@ -67,7 +67,7 @@ const MAX_RETRIES: usize = 16;
 pub(super) async fn submit(
     engine: &EngineInner,
     call: Call,
-    registered: &RegisteredAgent,
+    registered: &Arc<RegisteredAgent>,
     req: SendMessage,
     wait_mode: WaitMode,
 ) -> Result<Submitted> {
@@ -239,7 +239,7 @@ async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) 
 struct SendContext<'a> {
     engine: &'a EngineInner,
     call: &'a Call,
-    registered: &'a RegisteredAgent,
+    registered: &'a Arc<RegisteredAgent>,
     key: Option<MessageKey>,
     /// The requested skill.
     skill: Option<&'a str>,

@@ -35,7 +35,7 @@ pub(crate) struct AskingTurn {
 
 impl AskingTurns {
     /// Counts a turn.
-    pub(super) fn begin(turns: &Arc<Self>, scope: &Scope) -> Arc<AskingTurn> {
+    pub(crate) fn begin(turns: &Arc<Self>, scope: &Scope) -> Arc<AskingTurn> {
         let principal = turns.principal(scope);
         let mut counts = turns.counts();
         let count = counts.entry(principal).or_default();

@@ -12,14 +12,15 @@ use crate::{
     catalog::RegisteredAgent,
     context::Conversation,
     ids::TaskNo,
+    log::Seq,
     scope::Scope,
     skill::{
         RunPolicy,
         call::{CallRequest, SkillCall, Stage},
     },
     store::{
-        Advance, Change, Committed, LogReader, NotCommitted, SavedState, SkillSource, Step, StoreError,
-        TaskRow, Visibility, WorkItem,
+        Advance, Change, Committed, JournalStep, LogReader, NotCommitted, SavedState, SkillSource, Step,
+        StepOwner, StoreError, TaskRow, Visibility, WorkItem,
     },
     task::{
         CurrentState, PublicIds, Reason,
@@ -89,7 +90,7 @@ pub(super) async fn run_claimed(
     match prepare(runner, &registered, work, names.clone(), claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
-            let mut run = Run::new(runner, slot, *input, current, attempt, Some(registration));
+            let mut run = Run::new(runner, Some(slot), *input, current, attempt, Some(registration));
             let start = |permit| Probation::start(runner, no, claimed.fence, permit);
             run.set_probation(permit.map(start));
             run.drive(runner, claimed).await;
@@ -112,7 +113,7 @@ enum Prepared {
 
 async fn prepare(
     runner: &Runner,
-    registered: &RegisteredAgent,
+    registered: &Arc<RegisteredAgent>,
     work: WorkItem,
     names: PublicIds,
     claimed: Committed,
@@ -134,8 +135,7 @@ async fn prepare(
     }
     let (start, artifacts) =
         finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    let journal: Vec<_> =
-        journal.into_iter().filter(|(turn, _)| *turn == start.seq).map(|(_, step)| step).collect();
+    let journal: Vec<_> = journal.into_iter().filter(|step| belongs_to(step, start.seq)).collect();
     if row.deaths > 0
         && let Some(guarded) = TurnJournal::new(&journal).crashed_guard()
     {
@@ -183,10 +183,10 @@ async fn prepare(
     Ok(Prepared::Ready(Box::new(input), current))
 }
 
-/// The call that a claimed task makes. An earlier version has not checked the arguments that it accepted.
+/// The call that a claimed task makes.
 async fn select_skill(
     runner: &Runner,
-    registered: &RegisteredAgent,
+    registered: &Arc<RegisteredAgent>,
     row: &TaskRow,
     scope: &Scope,
     history: &[Message],
@@ -204,7 +204,7 @@ async fn select_skill(
         message,
         history,
         saved,
-        stage: if row.skill_source.is_some() && skill.is_some() { Stage::Accepted } else { Stage::Answer },
+        stage: if row.admitted { Stage::Accepted } else { Stage::Answer },
     })
     .await
 }
@@ -217,12 +217,14 @@ async fn record_skill(
     skill_call: &SkillCall,
     claimed: Committed,
 ) -> crate::Result<()> {
-    let Some(skill) = skill_call.skill_id().filter(|skill| row.skill.as_ref() != Some(skill)) else {
+    let (skill, skill_source, admitted) = skill_call.selected();
+    if skill.is_none() || skill == row.skill {
         return Ok(());
-    };
+    }
     let change = Advance {
-        skill: Some(skill),
-        skill_source: skill_call.source,
+        skill,
+        skill_source,
+        admitted: Some(admitted),
         ..Advance::new(row.no, Step::Report { fence: claimed.fence })
     };
     match runner.store().commit(Change::Advance(Box::new(change))).await {
@@ -239,6 +241,14 @@ async fn work_of(runner: &Runner, no: TaskNo) -> Result<Option<WorkItem>, StoreE
             Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
             read => return read,
         }
+    }
+}
+
+/// Whether a step is one of the turn with this number, or of the whole task.
+fn belongs_to(step: &JournalStep, turn: Seq) -> bool {
+    match step.owner {
+        StepOwner::Task => true,
+        StepOwner::Turn(owner) => owner == turn,
     }
 }
 

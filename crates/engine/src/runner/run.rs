@@ -31,8 +31,8 @@ use super::{
 };
 use crate::{
     agent::{
-        AgentError, AgentResult, CheckpointTooLarge, Journal, JournalTooLarge, OnCrash, Outcome, Turn,
-        Update, UpdateReceiver, queue,
+        AgentError, AgentResult, CallQuestion, CheckpointTooLarge, Journal, JournalTooLarge, OnCrash,
+        Outcome, Turn, Update, UpdateReceiver, outcome_of_error, queue,
     },
     context::Conversation,
     ids::TaskNo,
@@ -40,7 +40,7 @@ use crate::{
     metrics::{RunMetrics, RunOutcome},
     origin::Origin,
     scope::Scope,
-    skill::{RunPolicy, call::SkillCall},
+    skill::{Calls, RunPolicy, call::SkillCall},
     store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
     task::{
         CurrentState, PublicIds, Reason,
@@ -124,8 +124,8 @@ pub(crate) struct TurnInput {
 impl Run {
     /// Prepares an attempt at a turn; the agent is not called yet.
     pub(crate) fn new(
-        runner: &Runner,
-        slot: Slot,
+        runner: &Arc<Runner>,
+        slot: Option<Slot>,
         mut input: TurnInput,
         current: CurrentState,
         attempt: u32,
@@ -168,18 +168,13 @@ impl Run {
             deadline: limit.at,
             saved: input.call.saved.clone(),
             updates: sender,
-            max_saved: runner.limits().max_saved,
-            journal: Arc::new(Journal::new(
-                input.journal,
-                policy.on_crash == OnCrash::Fail,
-                runner.limits().max_journal,
-            )),
-            metrics: Arc::clone(runner.metrics()),
+            journal: Arc::new(Journal::new(input.seq, input.journal, runner.limits().max_journal)),
             trace: trace.clone(),
             asking: asking.clone(),
+            call_id: None,
+            calls: Calls::new(Arc::clone(runner), Arc::clone(&input.call.agent)),
         };
         let state = TurnState {
-            turn: input.seq,
             size: input.size,
             progress_size: input.progress_size,
             skill,
@@ -212,7 +207,7 @@ impl Run {
             registration,
             never_started: false,
             probation: None,
-            slot: Some(slot),
+            slot,
             asking,
             last_step: None,
             is_counted: true,
@@ -527,12 +522,13 @@ impl Run {
         let task = &self.state.names.task;
         match ended {
             Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) if error.downcast_ref::<CallQuestion>().is_some() => outcome_of_error(&error),
             Ok(Err(error)) => {
                 tracing::warn!(%task, error = %WithCauses(&error), "an agent failed");
                 if is_too_large(&error) {
                     return self.failed(error.to_string(), Reason::TooLarge);
                 }
-                failure_of(&error)
+                outcome_of_error(&error)
             }
             Err(Panicked(text)) => {
                 tracing::error!(%task, panic = text, "an agent panicked");
@@ -643,16 +639,6 @@ impl Drop for Run {
 /// Whether the agent recorded more than a limit allows.
 fn is_too_large(error: &AgentError) -> bool {
     error.downcast_ref::<CheckpointTooLarge>().is_some() || error.downcast_ref::<JournalTooLarge>().is_some()
-}
-
-/// The outcome of an agent's error. An error of the engine is not the agent's: its text stays in the log.
-fn failure_of(error: &AgentError) -> Outcome {
-    match error.downcast_ref::<crate::Error>() {
-        None => Outcome::fail(error.to_string()),
-        Some(crate::Error::Refused(refused)) => Outcome::fail(refused.message.clone()),
-        Some(crate::Error::Broken(_)) => Outcome::fail("the server could not read what the agent needs"),
-        Some(_) => Outcome::retry("the server could not read what the agent needs"),
-    }
 }
 
 /// An error and its causes in one line, for the log.

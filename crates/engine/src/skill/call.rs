@@ -41,6 +41,7 @@ const JSON: &str = "application/json";
 
 /// One turn as a call of a skill: what was decided before it runs.
 pub(crate) struct SkillCall {
+    pub(crate) agent: Arc<RegisteredAgent>,
     /// The skill of the task; `None` if there is none, or not yet.
     pub(crate) skill: Option<Arc<Skill>>,
     /// Who has selected it.
@@ -67,7 +68,7 @@ enum Work {
 /// The message of a turn, and what is known about its task.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRequest<'a> {
-    pub(crate) registered: &'a RegisteredAgent,
+    pub(crate) registered: &'a Arc<RegisteredAgent>,
     pub(crate) limits: &'a Limits,
     pub(crate) scope: &'a Scope,
     /// The skill that the client has named, with this message or an earlier one of the task.
@@ -122,29 +123,45 @@ impl SkillCall {
         let is_owner =
             request.saved.is_some_and(|saved| saved.skill.as_deref().is_none_or(|by| by == skill.id()));
         let saved = saved.filter(|state| is_owner && !state.is_empty());
-        let call = Self {
-            source: if request.named.is_some() { SkillSource::Client } else { SkillSource::Server },
+        let source = if request.named.is_some() { SkillSource::Client } else { SkillSource::Server };
+        let call = Self::of_skill(request.registered, skill, request.limits, message, saved);
+        Self { source, ..call }.with_arguments(request.stage)
+    }
+
+    /// A call of a skill that is selected.
+    pub(super) fn of_skill(
+        agent: &Arc<RegisteredAgent>,
+        skill: Arc<Skill>,
+        limits: &Limits,
+        message: Arc<Message>,
+        saved: Option<Bytes>,
+    ) -> Self {
+        Self {
+            agent: Arc::clone(agent),
+            source: SkillSource::Server,
             message,
             arguments: None,
             saved,
-            policy: request.registered.policy_of(&skill, request.limits),
+            policy: agent.policy_of(&skill, limits),
             work: Work::Agent(skill.work.clone()),
             skill: Some(skill),
-        };
-        call.with_arguments(request.stage)
+        }
     }
 
     /// Entries 2 to 4.
-    fn with_arguments(mut self, stage: Stage) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
+    pub(super) fn with_arguments(mut self, stage: Stage) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
         let Some(SkillInput::Arguments(schema)) = self.skill.as_ref().map(|skill| skill.input.clone()) else {
             return Either::Left(ready(self));
         };
+        if stage == Stage::Request {
+            self.saved = None;
+        }
         let schema = schema.as_deref();
-        let goes_on = self.saved.is_some() && stage != Stage::Request;
+        // Then the message may be an answer, without arguments.
+        let goes_on = self.saved.is_some();
         let found = match stage {
-            Stage::Request => Arguments::of(&self.message, schema),
-            Stage::Answer if !goes_on => Arguments::of(&self.message, schema),
-            Stage::Answer | Stage::Accepted => Arguments::of_accepted(&self.message, schema),
+            Stage::Accepted if !goes_on => Arguments::of_accepted(&self.message, schema),
+            Stage::Request | Stage::Answer | Stage::Accepted => Arguments::of(&self.message, schema),
         };
         match found {
             Arguments::Valid(arguments) => self.arguments = Some(arguments),
@@ -152,11 +169,13 @@ impl SkillCall {
                 return Either::Right(Box::pin(async move {
                     match check.await.await {
                         Ok(()) => self.arguments = Some(arguments),
+                        Err(_) if goes_on => {}
                         Err(problem) => self.end(Outcome::reject(problem)),
                     }
                     self
                 }));
             }
+            Arguments::Invalid(_) if goes_on => {}
             Arguments::Invalid(problem) => self.end(Outcome::reject(problem)),
             Arguments::Missing if goes_on => {}
             Arguments::Missing => {
@@ -174,6 +193,7 @@ impl SkillCall {
         let CallRequest { registered, limits, message, .. } = request;
         let work = registered.skills().shared_work().cloned();
         Self {
+            agent: Arc::clone(registered),
             skill: None,
             source: SkillSource::Server,
             message: Arc::clone(message),
@@ -197,9 +217,12 @@ impl SkillCall {
         self.work = Work::Verdict(outcome);
     }
 
-    /// Whether the call is rejected before any work.
-    pub(crate) fn is_rejected(&self) -> bool {
-        matches!(self.work, Work::Verdict(Outcome::Rejected { .. }))
+    /// The outcome of a turn that ends without any work.
+    pub(crate) fn verdict(&self) -> Option<&Outcome> {
+        match &self.work {
+            Work::Agent(_) => None,
+            Work::Verdict(outcome) => Some(outcome),
+        }
     }
 
     /// The outcome of a turn that ends without any work.
@@ -213,6 +236,17 @@ impl SkillCall {
     /// Whether the client has named the skill.
     pub(crate) fn is_skill_named(&self) -> bool {
         self.skill.is_some() && self.source == SkillSource::Client
+    }
+
+    /// Whether a task that is reopened begins without the checkpoint of its last turn: a call with arguments does.
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.skill.as_ref().is_some_and(|skill| matches!(skill.input, SkillInput::Arguments(_)))
+    }
+
+    /// The skill, who has selected it, and whether the message has passed its checks, as they are recorded.
+    pub(crate) fn selected(&self) -> (Option<String>, SkillSource, bool) {
+        let admitted = self.skill.is_some() && matches!(self.work, Work::Agent(_));
+        (self.skill_id(), self.source, admitted)
     }
 
     /// The id of the skill.

@@ -13,6 +13,8 @@ pub struct SkillSet {
     known: Arc<KnownSkills>,
     /// What has skills that are not known yet.
     pending: Arc<[String]>,
+    /// Skills that no caller can name, and work of the agent can call.
+    hidden: Arc<[Arc<Skill>]>,
 }
 
 struct KnownSkills {
@@ -64,13 +66,24 @@ impl SkillSet {
         let reversed = skills.iter().enumerate().rev();
         let positions = reversed.map(|(position, skill)| (skill.id().to_owned(), position)).collect();
         let work = work(&skills);
-        Self { known: Arc::new(KnownSkills { list: skills, positions, work }), pending: Arc::default() }
+        Self {
+            known: Arc::new(KnownSkills { list: skills, positions, work }),
+            pending: Arc::default(),
+            hidden: Arc::default(),
+        }
     }
 
     /// Sets what has further skills that are not known yet.
     #[must_use]
     pub fn with_pending(self, pending: impl Into<Arc<[String]>>) -> Self {
         Self { pending: pending.into(), ..self }
+    }
+
+    /// Sets the skills that are on no card and that no caller can name; work of the agent can call them
+    /// ([`Turn::call`](crate::Turn::call)), unless it has another one with the same id.
+    #[must_use]
+    pub fn with_hidden(self, skills: impl IntoIterator<Item = Skill>) -> Self {
+        Self { hidden: skills.into_iter().map(Arc::new).collect(), ..self }
     }
 
     /// The same set with one skill changed.
@@ -84,7 +97,7 @@ impl SkillSet {
             Work::Shared(work) => Self::shared(work.clone(), skills),
             Work::Separate { .. } => Self::separate(skills),
         };
-        Self { pending: Arc::clone(&self.pending), ..changed }
+        Self { pending: Arc::clone(&self.pending), hidden: Arc::clone(&self.hidden), ..changed }
     }
 
     /// All skills, in card order.
@@ -105,6 +118,16 @@ impl SkillSet {
     /// The skill with this id.
     pub fn find(&self, id: &str) -> Option<&Arc<Skill>> {
         self.known.positions.get(id).map(|position| &self.known.list[*position])
+    }
+
+    /// The skill that work of the agent calls by this id.
+    pub(super) fn callable(&self, id: &str) -> Option<&Arc<Skill>> {
+        self.find(id).or_else(|| self.hidden.iter().find(|skill| skill.id() == id))
+    }
+
+    /// The ids of the skills that work of the agent can call.
+    pub(super) fn callable_ids(&self) -> impl Iterator<Item = &str> {
+        self.iter().chain(&*self.hidden).map(|skill| skill.id())
     }
 
     /// The skill at a position in card order.
@@ -145,7 +168,8 @@ impl SkillSet {
             Work::Shared(_) => &[][..],
             Work::Separate { .. } => &self.known.list[..],
         };
-        self.shared_work().into_iter().chain(separate.iter().map(|skill| &skill.work))
+        let skills = separate.iter().chain(&*self.hidden).map(|skill| &skill.work);
+        self.shared_work().into_iter().chain(skills)
     }
 }
 

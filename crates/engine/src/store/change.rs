@@ -71,6 +71,8 @@ pub struct Accept {
     pub skill: Option<String>,
     /// Who has selected it.
     pub skill_source: SkillSource,
+    /// Its message has passed the checks of the skill.
+    pub admitted: bool,
     /// That of the creating call.
     pub origin: Origin,
     /// The conversation it joins or starts.
@@ -192,6 +194,8 @@ pub struct Advance {
     pub skill: Option<String>,
     /// Who has selected that skill.
     pub skill_source: SkillSource,
+    /// Whether the message of the current turn has passed the checks of the skill, if the change sets that.
+    pub admitted: Option<bool>,
     /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
     /// A webhook to register, if the change records a client message. It gets the events from this change on.
@@ -218,6 +222,7 @@ impl Advance {
             progress_size: 0,
             skill: None,
             skill_source: SkillSource::Server,
+            admitted: None,
             key: None,
             webhook: None,
             caps: PrincipalCaps::default(),
@@ -236,43 +241,83 @@ impl Advance {
     }
 }
 
-/// What a change does to the journal: the outputs of a turn's finished steps, so that no attempt runs them again.
+/// What a change does to the journal: the outputs of finished steps, so that no attempt runs them again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum JournalChange {
     /// Nothing.
     #[default]
     Keep,
-    /// Records steps.
-    Write {
-        /// The turn: sequence number of the status update that its message caused.
-        turn: Seq,
-        /// The steps. A step that is recorded already is replaced.
-        steps: Vec<JournalStep>,
-    },
-    /// Deletes the journal, because the turn has ended.
+    /// Records steps. A step that is recorded already is replaced.
+    Write(Vec<JournalStep>),
+    /// The turn has ended, and the task has not: deletes the steps of turns, and records these of the task.
+    EndTurn(Vec<JournalStep>),
+    /// Deletes the journal, because the task has ended.
     Clear,
 }
 
 impl JournalChange {
     /// Approximate size of what is written, in bytes.
     pub fn size(&self) -> usize {
+        self.steps().iter().map(JournalStep::size).sum()
+    }
+
+    /// The steps that it records.
+    pub fn steps(&self) -> &[JournalStep] {
         match self {
-            Self::Keep | Self::Clear => 0,
-            Self::Write { steps, .. } => steps.iter().map(JournalStep::size).sum(),
+            Self::Keep | Self::Clear => &[],
+            Self::Write(steps) | Self::EndTurn(steps) => steps,
         }
     }
 }
 
-/// A step of a turn.
+/// What the ids of calls of skills begin with ([`Turn::call`](crate::Turn::call)).
+pub(crate) const CALL_PREFIX: &str = "call:";
+
+/// What a step belongs to: it is deleted when that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepOwner {
+    /// The whole task.
+    Task,
+    /// A turn: sequence number of the status update that its message caused.
+    Turn(Seq),
+}
+
+impl StepOwner {
+    /// Stored number; part of the database format. Sequence numbers begin with 1.
+    pub fn number(self) -> Seq {
+        match self {
+            Self::Task => 0,
+            Self::Turn(seq) => seq,
+        }
+    }
+
+    /// Decodes a stored number.
+    pub fn from_number(number: Seq) -> Self {
+        if number == 0 { Self::Task } else { Self::Turn(number) }
+    }
+}
+
+/// A step of a turn, or of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalStep {
-    /// Id of the step, unique in its turn.
+    /// What it belongs to.
+    pub owner: StepOwner,
+    /// Id of the step, unique in its owner.
     pub id: String,
     /// What the step returned; `None` while it is not finished; empty if it ended with an error and may run again.
     pub output: Option<Bytes>,
 }
 
 impl JournalStep {
+    /// Whether it is finished, or the end of a call: what a call has recorded before its end is none.
+    pub(crate) fn is_progress(&self) -> bool {
+        let is_end = match self.owner {
+            StepOwner::Turn(_) => true,
+            StepOwner::Task => self.id.starts_with(CALL_PREFIX),
+        };
+        is_end && self.output.as_ref().is_some_and(|output| !output.is_empty())
+    }
+
     /// Approximate size, in bytes.
     pub fn size(&self) -> usize {
         self.id.len() + self.output.as_ref().map_or(0, Bytes::len)

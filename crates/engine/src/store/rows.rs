@@ -64,6 +64,8 @@ pub struct TaskRow {
     pub skill: Option<String>,
     /// Who has selected it; `None`: an earlier version has recorded the task, with a skill only if the client has named one.
     pub skill_source: Option<SkillSource>,
+    /// The message of the current turn has passed the checks of the skill.
+    pub admitted: bool,
     /// That of the call that created it.
     pub origin: Origin,
     /// Its conversation.
@@ -152,8 +154,8 @@ pub struct WorkItem {
     pub scope: Scope,
     /// The agent's last checkpoint.
     pub saved: Option<SavedState>,
-    /// The journal: steps, each with the turn it belongs to.
-    pub journal: Vec<(Seq, JournalStep)>,
+    /// The journal.
+    pub journal: Vec<JournalStep>,
     /// The first slice of the log, with sequence numbers.
     pub log: LogSlice,
 }

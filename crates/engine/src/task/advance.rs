@@ -6,8 +6,7 @@ use protocol::{Event, Message, TaskState, Timestamp, model::ArtifactUpdate};
 use super::{CurrentState, PublicIds};
 use crate::{
     agent::{Outcome, Update, authentication},
-    log::Seq,
-    store::{JournalChange, JournalStep, Visibility},
+    store::{JournalChange, Visibility},
 };
 
 /// The events to record and the resulting state.
@@ -25,13 +24,12 @@ pub struct Advanced {
     pub ended: bool,
 }
 
-/// Turns updates, and the outcome if there is one, into events. `turn` is the number under which steps are recorded.
+/// Turns updates, and the outcome if there is one, into events.
 ///
 /// The first update decides the task's visibility for good: a bare message hides it, anything else makes it
 /// visible. Within a turn nothing follows the event that ends it.
 pub fn advance(
     names: &PublicIds,
-    turn: Seq,
     current: CurrentState,
     updates: Vec<Update>,
     outcome: Option<Outcome>,
@@ -39,7 +37,7 @@ pub fn advance(
 ) -> Advanced {
     let out =
         Advanced { events: Vec::new(), current, saved: None, journal: JournalChange::Keep, ended: false };
-    let mut recorder = Recorder { names, turn, now, out };
+    let mut recorder = Recorder { names, now, out };
     for update in updates {
         if recorder.out.ended {
             break;
@@ -54,7 +52,6 @@ pub fn advance(
 
 struct Recorder<'a> {
     names: &'a PublicIds,
-    turn: Seq,
     now: Timestamp,
     out: Advanced,
 }
@@ -79,7 +76,10 @@ impl Recorder<'_> {
                 }));
             }
             Update::Save(bytes) => self.out.saved = Some(bytes),
-            Update::Step { id, output } => self.step(JournalStep { id, output }),
+            Update::Step(step) => match &mut self.out.journal {
+                JournalChange::Write(steps) => steps.push(step),
+                none => *none = JournalChange::Write(vec![step]),
+            },
             Update::Message(message) if self.out.current.visibility == Visibility::Undecided => {
                 // The reply is a bare message: the task stays hidden, so its id is removed.
                 let message = Message { task_id: None, ..self.names.assign(message) };
@@ -120,15 +120,6 @@ impl Recorder<'_> {
         }
     }
 
-    fn step(&mut self, step: JournalStep) {
-        match &mut self.out.journal {
-            JournalChange::Write { steps, .. } => steps.push(step),
-            JournalChange::Keep | JournalChange::Clear => {
-                self.out.journal = JournalChange::Write { turn: self.turn, steps: vec![step] };
-            }
-        }
-    }
-
     fn settle(&mut self, state: TaskState, message: Option<Message>) {
         self.status(state, message);
         self.out.ended = true;
@@ -155,7 +146,7 @@ mod tests {
     fn run(visibility: Visibility, updates: Vec<Update>, outcome: Option<Outcome>) -> Advanced {
         let names = PublicIds { task: "t".into(), context: "c".into() };
         let current = CurrentState { state: TaskState::Submitted, visibility };
-        advance(&names, 1, current, updates, outcome, Timestamp::from_millis(0))
+        advance(&names, current, updates, outcome, Timestamp::from_millis(0))
     }
 
     fn message() -> Message {

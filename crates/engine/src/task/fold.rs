@@ -82,7 +82,8 @@ fn push_history(task: &mut Task, message: &Message) {
     task.history.push(message.clone());
 }
 
-fn add_artifact(artifacts: &mut Vec<Artifact>, new: &Artifact, append: bool) {
+/// Adds an artifact, or its next chunk.
+pub(crate) fn add_artifact(artifacts: &mut Vec<Artifact>, new: &Artifact, append: bool) {
     match artifacts.iter_mut().find(|artifact| artifact.id == new.id) {
         None => artifacts.push(new.clone()),
         Some(there) if append => {

@@ -1,19 +1,32 @@
-//! What a run knows about the journal of its turn: whether it has to be deleted at the end of the turn, and whether an
-//! interrupted turn may run again.
+//! What a run knows about the journal: what has to be deleted at the end of the turn, and whether an interrupted turn may
+//! run again.
 
 use super::{PublicIds, Reason};
-use crate::store::{JournalChange, JournalStep};
+use crate::store::{JournalChange, JournalStep, StepOwner};
 use protocol::Message;
 
 /// What the ids of steps begin with that must not be interrupted by a crash ([`Turn::guard`](crate::Turn::guard)).
 pub(crate) const GUARD_PREFIX: &str = "a2ad:guard:";
 
-/// The steps that are recorded for a turn.
+/// Whether a change ends the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TurnEnd {
+    /// It does not.
+    Open,
+    /// The task waits for its client.
+    Interrupted,
+    /// The task ends too.
+    Terminal,
+}
+
+/// The steps that are recorded for a turn and its task.
 #[derive(Clone, Debug, Default)]
 pub struct TurnJournal {
-    /// The store has entries for the task.
-    stored: bool,
-    /// A step of this turn is recorded.
+    /// The store has steps of the turn.
+    has_turn_steps: bool,
+    /// The store has steps of the task: calls of skills.
+    has_task_steps: bool,
+    /// A step that the agent has begun is recorded.
     has_steps: bool,
     /// Steps that have begun and not finished, in order.
     unfinished: Vec<String>,
@@ -31,7 +44,14 @@ impl TurnJournal {
 
     /// Adds a step that is recorded.
     fn add(&mut self, step: &JournalStep) {
-        self.stored = true;
+        match step.owner {
+            StepOwner::Turn(_) => self.has_turn_steps = true,
+            StepOwner::Task => {
+                (self.has_task_steps, self.has_steps) = (true, true);
+                // Whether a called skill may run again is decided by its own policy.
+                return;
+            }
+        }
         // Guarded work is no part of what an agent does, so it does not make a turn one of steps.
         let guarded = step.id.strip_prefix(GUARD_PREFIX);
         self.has_steps |= guarded.is_none();
@@ -43,14 +63,21 @@ impl TurnJournal {
     }
 
     /// What a change of the run does to the journal: `written` is what the agent has recorded.
-    pub(super) fn change(&mut self, written: JournalChange, turn_ends: bool) -> JournalChange {
-        if turn_ends {
-            return if self.stored { JournalChange::Clear } else { JournalChange::Keep };
+    pub(super) fn change(&mut self, written: JournalChange, end: TurnEnd) -> JournalChange {
+        match end {
+            TurnEnd::Open => {
+                written.steps().iter().for_each(|step| self.add(step));
+                written
+            }
+            TurnEnd::Interrupted => {
+                let is_of_task = |step: &&JournalStep| step.owner == StepOwner::Task;
+                let steps: Vec<_> = written.steps().iter().filter(is_of_task).cloned().collect();
+                let changes = self.has_turn_steps || !steps.is_empty();
+                if changes { JournalChange::EndTurn(steps) } else { JournalChange::Keep }
+            }
+            TurnEnd::Terminal if self.has_turn_steps || self.has_task_steps => JournalChange::Clear,
+            TurnEnd::Terminal => JournalChange::Keep,
         }
-        if let JournalChange::Write { steps, .. } = &written {
-            steps.iter().for_each(|step| self.add(step));
-        }
-        written
     }
 
     /// Of a turn whose process has crashed: the guarded work that may have been the cause.
@@ -77,7 +104,7 @@ mod tests {
     use super::*;
 
     fn step(id: &str, output: Option<&'static str>) -> JournalStep {
-        JournalStep { id: id.into(), output: output.map(Into::into) }
+        JournalStep { owner: StepOwner::Turn(1), id: id.into(), output: output.map(Into::into) }
     }
 
     #[test]
@@ -89,9 +116,12 @@ mod tests {
         let mut journal = TurnJournal::new(&[step("a", Some("1")), step("b", None)]);
         let in_step = "interrupted: the server stopped while step \"b\" ran, and it must not run twice";
         assert_eq!(text(&journal).as_deref(), Some(in_step));
-        let written = JournalChange::Write { turn: 1, steps: vec![step("b", Some("2"))] };
-        assert_eq!(journal.change(written.clone(), false), written);
+        let written = JournalChange::Write(vec![step("b", Some("2"))]);
+        assert_eq!(journal.change(written.clone(), TurnEnd::Open), written);
         assert_eq!(text(&journal), None);
+        // A called skill decides by its own policy whether it runs again.
+        let called = JournalStep { owner: StepOwner::Task, ..step("call:fx", None) };
+        assert_eq!(text(&TurnJournal::new(&[called])), None);
     }
 
     #[test]
@@ -99,18 +129,27 @@ mod tests {
         let names = PublicIds { task: "t".into(), context: "c".into() };
         let mut journal = TurnJournal::new(&[step("a2ad:guard:check", None)]);
         assert_eq!(journal.crashed_guard(), Some("check"));
-        let ended = JournalChange::Write { turn: 1, steps: vec![step("a2ad:guard:check", Some(""))] };
-        journal.change(ended, false);
+        journal.change(JournalChange::Write(vec![step("a2ad:guard:check", Some(""))]), TurnEnd::Open);
         assert_eq!(journal.crashed_guard(), None);
         assert!(journal.interruption(&names).is_some(), "the turn after it must not run twice");
     }
 
     #[test]
-    fn end_of_the_turn_clears_what_is_stored() {
-        let written = || JournalChange::Write { turn: 1, steps: vec![step("a", Some("1"))] };
+    fn end_of_a_turn_clears_its_steps_and_end_of_the_task_all() {
+        let called_step = || JournalStep { owner: StepOwner::Task, ..step("call:fx", Some("1")) };
+        let written = || JournalChange::Write(vec![step("a", Some("1"))]);
+        let called = || JournalChange::Write(vec![called_step()]);
         let mut journal = TurnJournal::default();
-        assert_eq!(journal.clone().change(written(), true), JournalChange::Keep);
-        journal.change(written(), false);
-        assert_eq!(journal.change(JournalChange::Keep, true), JournalChange::Clear);
+        assert_eq!(journal.clone().change(written(), TurnEnd::Terminal), JournalChange::Keep);
+        assert_eq!(journal.clone().change(written(), TurnEnd::Interrupted), JournalChange::Keep);
+        let both = JournalChange::Write(vec![step("a", Some("1")), called_step()]);
+        let kept = JournalChange::EndTurn(vec![called_step()]);
+        assert_eq!(journal.clone().change(both, TurnEnd::Interrupted), kept);
+        journal.change(called(), TurnEnd::Open);
+        let none = JournalChange::default;
+        assert_eq!(journal.clone().change(none(), TurnEnd::Interrupted), JournalChange::Keep);
+        assert_eq!(journal.clone().change(none(), TurnEnd::Terminal), JournalChange::Clear);
+        journal.change(written(), TurnEnd::Open);
+        assert_eq!(journal.change(none(), TurnEnd::Interrupted), JournalChange::EndTurn(Vec::new()));
     }
 }

@@ -11,12 +11,12 @@ use super::{
     advance::{self, Advanced},
     artifact_log::ArtifactLog,
     earlier_artifacts::EarlierArtifacts,
-    journal::TurnJournal,
+    journal::{TurnEnd, TurnJournal},
 };
 use crate::{
     agent::{OnCrash, Outcome, Update, agent_message},
     ids::TaskNo,
-    log::{Corrupt, Entry, Log, Seq},
+    log::{Corrupt, Entry, Log},
     runner::Limits,
     store::{Advance, Conflict, JournalChange, SavedState, Step, TaskRow, Visibility},
 };
@@ -39,8 +39,6 @@ pub struct TurnState {
     pub names: PublicIds,
     /// State and visibility after everything that was recorded.
     pub current: CurrentState,
-    /// Sequence number of the status update that the turn's message caused; steps are recorded under it.
-    pub turn: Seq,
     /// Size of the task's log without progress messages, in bytes.
     pub size: u64,
     /// Size of the progress messages in the task's log, in bytes.
@@ -112,7 +110,6 @@ impl TurnState {
             no,
             names,
             current,
-            turn: 1,
             size: 0,
             progress_size: 0,
             skill: None,
@@ -217,10 +214,10 @@ impl TurnState {
     /// equals the one with which this attempt began is none: an agent may save the same at the start of each attempt.
     fn is_progress(&self, update: &Update) -> bool {
         match update {
-            Update::Step { output: Some(output), .. } => !output.is_empty(),
+            Update::Step(step) => step.is_progress(),
             Update::Save(state) => self.resumes && *state != self.saved.as_deref().unwrap_or_default(),
             Update::Artifact { .. } => self.resumes,
-            Update::Step { output: None, .. } | Update::Working(_) | Update::Message(_) => false,
+            Update::Working(_) | Update::Message(_) => false,
         }
     }
 
@@ -238,7 +235,9 @@ impl TurnState {
         self.current = CurrentState { state: TaskState::Working, visibility: Visibility::Visible };
         let events = content.events.into_iter().map(|event| self.as_progress(event, now)).collect();
         let step = Step::Requeue { fence: lease.fence, at: now };
-        Some(self.change(step, Content { events, ..content }, Some(Visibility::Visible), now))
+        let change = self.change(step, Content { events, ..content }, Some(Visibility::Visible), now);
+        // The next turn has a message that came while this one worked.
+        Some(Advance { admitted: Some(false), ..change })
     }
 
     /// What to record when the process ends before the turn: the next process on this store runs the turn
@@ -255,9 +254,14 @@ impl TurnState {
     }
 
     fn advance(&mut self, updates: Vec<Update>, outcome: Option<Outcome>, now: Timestamp) -> Advanced {
-        let advanced = advance::advance(&self.names, self.turn, self.current, updates, outcome, now);
+        let advanced = advance::advance(&self.names, self.current, updates, outcome, now);
         self.current = advanced.current;
-        let journal = self.journal.change(advanced.journal, advanced.ended);
+        let end = match advanced.ended {
+            false => TurnEnd::Open,
+            true if self.current.state.is_interrupted() => TurnEnd::Interrupted,
+            true => TurnEnd::Terminal,
+        };
+        let journal = self.journal.change(advanced.journal, end);
         Advanced { journal, ..advanced }
     }
 
@@ -325,7 +329,7 @@ impl TurnState {
     /// For a dialect without bare messages, a bare message also becomes the task's only artifact.
     fn add_answer_artifact(&mut self, updates: &mut Vec<Update>) {
         // Checkpoints and steps are not visible to the client.
-        let is_hidden = |update: &Update| matches!(update, Update::Save(_) | Update::Step { .. });
+        let is_hidden = |update: &Update| matches!(update, Update::Save(_) | Update::Step(_));
         let first_visible = updates.iter().position(|update| !is_hidden(update));
         let Some(at) = first_visible.filter(|_| std::mem::take(&mut self.tasks_only)) else { return };
         if let Update::Message(message) = &updates[at] {

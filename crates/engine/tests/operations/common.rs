@@ -11,7 +11,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use a2ad_engine::{
     Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent,
     Engine, Error, ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention,
-    RunSettings, Scope, SkillSet, Store as _,
+    RunSettings, Scope, Skill, SkillSet, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -51,6 +51,8 @@ pub(crate) struct Setup {
     unregistered: Retention,
     settings: AgentSettings,
     hides_due: bool,
+    hidden: Vec<Skill>,
+    separate: Vec<Skill>,
 }
 
 impl Setup {
@@ -69,6 +71,8 @@ impl Setup {
             unregistered: Retention::default(),
             settings: AgentSettings::default(),
             hides_due: false,
+            hidden: Vec::new(),
+            separate: Vec::new(),
         }
     }
 
@@ -151,6 +155,17 @@ impl Setup {
         self
     }
 
+    /// Adds a skill that only work of the agent can call.
+    pub(crate) fn hidden(mut self, skill: Skill) -> Self {
+        self.hidden.push(skill);
+        self
+    }
+
+    /// The agent has these skills instead, each with work of its own.
+    pub(crate) fn separate(self, skills: impl IntoIterator<Item = Skill>) -> Self {
+        Self { separate: skills.into_iter().collect(), ..self }
+    }
+
     /// Execution settings of the agent.
     pub(crate) fn run_settings(self, run_settings: RunSettings) -> Self {
         Self { run_settings, ..self }
@@ -211,7 +226,11 @@ impl Setup {
             store.hide_due();
         }
         let (script, agent) = agent::scripted_agent(policy);
-        let scripted = registered(AGENT_ID, skills, DynAgent::new(script))
+        let skills = match self.separate {
+            separate if separate.is_empty() => SkillSet::of_cards(DynAgent::new(script), skills),
+            separate => SkillSet::separate(separate),
+        };
+        let scripted = RegisteredAgent::new(info(AGENT_ID), skills.with_hidden(self.hidden))
             .with_retention(retention)
             .with_dedupe(dedupe)
             .with_settings(settings)
@@ -228,7 +247,7 @@ impl Setup {
     }
 }
 
-fn skill(id: &str) -> AgentSkill {
+pub(crate) fn skill(id: &str) -> AgentSkill {
     AgentSkill {
         id: id.into(),
         name: id.into(),
@@ -242,15 +261,18 @@ fn skill(id: &str) -> AgentSkill {
 }
 
 pub(crate) fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> RegisteredAgent {
-    let info = AgentInfo {
+    RegisteredAgent::new(info(id), SkillSet::of_cards(agent, skills))
+}
+
+fn info(id: &str) -> AgentInfo {
+    AgentInfo {
         id: id.into(),
         name: id.into(),
         description: String::new(),
         version: "1".into(),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
-    };
-    RegisteredAgent::new(info, SkillSet::of_cards(agent, skills))
+    }
 }
 
 /// An engine, its store, and the test's handle to its agent.
@@ -362,7 +384,7 @@ impl TestServer {
     /// Ids of the steps in the journal of a task.
     pub(crate) async fn journal(&self, id: &TaskId) -> Vec<String> {
         let work = self.store.work(self.row(id).await.no).await.unwrap().unwrap();
-        let mut ids: Vec<_> = work.journal.into_iter().map(|(_, step)| step.id).collect();
+        let mut ids: Vec<_> = work.journal.into_iter().map(|step| step.id).collect();
         ids.sort_unstable();
         ids
     }

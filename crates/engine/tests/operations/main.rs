@@ -7,7 +7,9 @@
 
 mod common;
 
+mod admission;
 mod api_keys;
+mod calls;
 mod cancel;
 mod catalog;
 mod checkpoints;

@@ -64,6 +64,7 @@ async fn queue(server: &Server) -> String {
         client_id: None,
         skill: None,
         skill_source: SkillSource::Server,
+        admitted: false,
         origin: Origin::default(),
         context: NewContext::Own,
         log: Log::pack([(names.status(TaskState::Submitted, None, at), Some(Arc::new(message)))]),

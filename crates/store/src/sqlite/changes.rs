@@ -9,7 +9,7 @@ use engine::{
     push::{MAX_WEBHOOKS, PushEvents},
     store::{
         Accept, Advance, CapReached, Change, Committed, Conflict, Counter, Demand, Effects, JournalChange,
-        KeyUsed, MessageKey, NewContext, NotCommitted, SavedState, Step, Visibility, WorkState,
+        JournalStep, KeyUsed, MessageKey, NewContext, NotCommitted, SavedState, Step, Visibility, WorkState,
     },
 };
 use protocol::{TaskId, TaskState, Timestamp};
@@ -120,10 +120,10 @@ macro_rules! insert_task {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
                                 attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin, deadline,
-                                progress_size, webhooks, skill_source)
+                                progress_size, webhooks, skill_source, admitted)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -195,6 +195,7 @@ fn accept_task(
         progress_size,
         accept.webhook.is_some(),
         accept.skill_source.number(),
+        accept.admitted,
     ];
     let inserted = match name {
         None => transaction.insert_task.execute(row)?,
@@ -406,6 +407,7 @@ const UPDATE_TASK: &str = guarded_update!(
          status_at = coalesce(:status_at, status_at),
          skill = iif(skill_source = 0 OR skill IS NULL, coalesce(:skill, skill), skill),
          skill_source = iif((skill_source = 0 OR skill IS NULL) AND :skill IS NOT NULL, :skill_source, skill_source),
+         admitted = coalesce(:admitted, admitted),
          visible = coalesce(:visible, visible),
          turn = turn + :turn_step,
          fence = fence + :fence_step,
@@ -491,6 +493,7 @@ fn update_row(
             status_at,
             advance.skill,
             advance.skill_source.number(),
+            advance.admitted,
             advance.visibility.map(|visibility| visibility.number()),
             effects.fence_step,
             attempt_keep,
@@ -602,14 +605,22 @@ fn write_journal(connection: &Connection, n: i64, change: &JournalChange) -> rus
         JournalChange::Clear => {
             connection.prepare_cached("DELETE FROM journal WHERE n = ?1")?.execute(params![n])?;
         }
-        JournalChange::Write { turn, steps } => {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO journal (n, turn, step, output) VALUES (?1, ?2, ?3, ?4)",
-            )?;
-            for step in steps {
-                insert.execute(params![n, number(*turn), step.id, step.output.as_deref()])?;
-            }
+        JournalChange::Write(steps) => insert_steps(connection, n, steps)?,
+        JournalChange::EndTurn(steps) => {
+            connection.prepare_cached(DELETE_STEPS_OF_TURNS)?.execute(params![n])?;
+            insert_steps(connection, n, steps)?;
         }
+    }
+    Ok(())
+}
+
+pub(super) const DELETE_STEPS_OF_TURNS: &str = "DELETE FROM journal WHERE n = ?1 AND turn > 0";
+
+fn insert_steps(connection: &Connection, n: i64, steps: &[JournalStep]) -> rusqlite::Result<()> {
+    let mut insert = connection
+        .prepare_cached("INSERT OR REPLACE INTO journal (n, turn, step, output) VALUES (?1, ?2, ?3, ?4)")?;
+    for JournalStep { owner, id, output } in steps {
+        insert.execute(params![n, number(owner.number()), id, output.as_deref()])?;
     }
     Ok(())
 }

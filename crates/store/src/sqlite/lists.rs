@@ -254,6 +254,7 @@ mod tests {
             (webhooks::TOO_FAR_AHEAD, "webhooks_due (host=? AND next_at>?)"),
             (webhooks::TOO_OLD, "webhooks_due (host=? AND next_at>?)"),
             (rows::JOURNAL, "sqlite_autoindex_journal_1"),
+            (changes::DELETE_STEPS_OF_TURNS, "sqlite_autoindex_journal_1 (n=? AND turn>?)"),
             (purge::JOURNAL_SIZES, "sqlite_autoindex_journal_1"),
             (purge::JOURNAL_OUTPUTS, "sqlite_autoindex_journal_1"),
             (purge::DELETE_STEPS, "sqlite_autoindex_journal_1 (n=? AND (turn,step)>(?,?))"),

@@ -3,7 +3,7 @@
 
 use engine::{
     log::Seq,
-    store::{Change, JournalChange, JournalStep, NotCommitted, Step},
+    store::{Change, JournalStep, NotCommitted, Step},
 };
 
 use super::rows;
@@ -22,10 +22,7 @@ pub(super) fn fits_in_row(bytes: usize) -> bool {
 /// Rejects a change that SQLite could not store, before any statement is executed.
 pub(super) fn check_blobs(change: &Change) -> Result<(), NotCommitted> {
     let saved = change.saved().map_or(0, |saved| saved.state.len());
-    let step = match change.journal() {
-        JournalChange::Write { steps, .. } => steps.iter().map(JournalStep::size).max().unwrap_or(0),
-        JournalChange::Keep | JournalChange::Clear => 0,
-    };
+    let step = change.journal().steps().iter().map(JournalStep::size).max().unwrap_or(0);
     match change.log().segment().len().max(saved).max(step) {
         bytes if fits_in_row(bytes) => Ok(()),
         bytes => Err(NotCommitted::TooLarge(format!(

@@ -7,7 +7,7 @@ use engine::{
     log::Seq,
     store::{
         ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
-        Overdue, SavedState, SkillSource, Snapshot, TaskRow, TaskWork, Visibility, WorkItem,
+        Overdue, SavedState, SkillSource, Snapshot, StepOwner, TaskRow, TaskWork, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, TaskId, TaskState, Timestamp};
@@ -39,7 +39,7 @@ macro_rules! select_tasks {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
             "attempt, deaths, unanswered, visible, size, doc, tail, skill, origin, turn, crashes, probation, deadline, ",
-            "progress_size, skill_source FROM tasks ",
+            "progress_size, skill_source, admitted FROM tasks ",
             $rest
         )
     };
@@ -299,8 +299,8 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
     let mut journal = tx.prepare_cached(JOURNAL)?;
     let journal = journal.query_map(params![task.0], |row| {
         let output: Option<Vec<u8>> = row.get(2)?;
-        let step = JournalStep { id: row.get(1)?, output: output.map(Bytes::from) };
-        Ok((Seq::try_from(row.get::<_, i64>(0)?).unwrap_or_default(), step))
+        let owner = StepOwner::from_number(Seq::try_from(row.get::<_, i64>(0)?).unwrap_or_default());
+        Ok(JournalStep { owner, id: row.get(1)?, output: output.map(Bytes::from) })
     })?;
     let journal = journal.collect::<rusqlite::Result<_>>()?;
     let log = segments::slice(tx, task, 0, usize::MAX)?;
@@ -325,6 +325,7 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
             None => None,
             Some(number) => Some(SkillSource::from_number(number).ok_or_else(|| unknown(24))?),
         },
+        admitted: row.get(25)?,
         origin: Origin::from_number(row.get(18)?).ok_or_else(|| unknown(18))?,
         context: ContextRow {
             first,

@@ -1,11 +1,11 @@
-//! The journal: the outputs of a turn's finished steps.
+//! The journal: the outputs of finished steps of a turn or a task.
 
 use bytes::Bytes;
 use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Seq,
-    store::{Advance, JournalChange, JournalStep, NotCommitted, Step, WorkState},
+    store::{Advance, JournalChange, JournalStep, NotCommitted, Step, StepOwner, WorkState},
 };
 use protocol::TaskState;
 
@@ -18,7 +18,8 @@ on_every_database![
     steps_are_recorded_and_replaced,
     steps_belong_to_their_turn,
     journal_survives_attempts_and_restarts,
-    journal_is_cleared_with_the_end_of_a_turn,
+    end_of_a_turn_keeps_the_steps_of_the_task,
+    journal_is_cleared_with_the_end_of_a_task,
     rejected_change_writes_no_step,
     failed_commit_writes_no_step,
     purge_and_deletion_remove_the_journal,
@@ -26,13 +27,13 @@ on_every_database![
 ];
 
 /// A step that has begun or, with an output, finished.
-fn journal_step(id: &str, output: Option<&'static str>) -> JournalStep {
-    JournalStep { id: id.into(), output: output.map(|text| Bytes::from_static(text.as_bytes())) }
+fn journal_step(turn: Seq, id: &str, output: Option<&'static str>) -> JournalStep {
+    let output = output.map(|text| Bytes::from_static(text.as_bytes()));
+    JournalStep { owner: StepOwner::from_number(turn), id: id.into(), output }
 }
 
 fn write(turn: Seq, steps: &[(&str, Option<&'static str>)]) -> JournalChange {
-    let steps = steps.iter().map(|(id, output)| journal_step(id, *output)).collect();
-    JournalChange::Write { turn, steps }
+    JournalChange::Write(steps.iter().map(|(id, output)| journal_step(turn, id, *output)).collect())
 }
 
 fn with_journal(advance: Advance, journal: JournalChange) -> Advance {
@@ -40,9 +41,9 @@ fn with_journal(advance: Advance, journal: JournalChange) -> Advance {
 }
 
 /// The journal in the order of its turns and step ids.
-async fn journal(store: &dyn Store, no: TaskNo) -> Vec<(Seq, JournalStep)> {
+async fn journal(store: &dyn Store, no: TaskNo) -> Vec<JournalStep> {
     let mut journal = store.work(no).await.unwrap().unwrap().journal;
-    journal.sort_unstable_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
+    journal.sort_unstable_by(|a, b| (a.owner, &a.id).cmp(&(b.owner, &b.id)));
     journal
 }
 
@@ -51,7 +52,7 @@ async fn steps_are_recorded_and_replaced(database: &dyn TestDatabase) {
     let none = accepted(&*store, |_| {}).await;
     assert_eq!(journal(&*store, none).await, []);
     let no = accepted(&*store, |task| task.journal = write(1, &[("fetch", Some("page"))])).await;
-    assert_eq!(journal(&*store, no).await, [(1, journal_step("fetch", Some("page")))]);
+    assert_eq!(journal(&*store, no).await, [journal_step(1, "fetch", Some("page"))]);
     let change = with_journal(report(no, &["a report"]), write(1, &[("send", None), ("empty", Some(""))]));
     advance(&*store, change).await.unwrap();
     let change = with_journal(step(no, Step::Report { fence: 1 }), write(1, &[("send", Some("ok"))]));
@@ -59,9 +60,9 @@ async fn steps_are_recorded_and_replaced(database: &dyn TestDatabase) {
     // A change that writes no step leaves them.
     advance(&*store, report(no, &["another"])).await.unwrap();
     let all = [
-        (1, journal_step("empty", Some(""))),
-        (1, journal_step("fetch", Some("page"))),
-        (1, journal_step("send", Some("ok"))),
+        journal_step(1, "empty", Some("")),
+        journal_step(1, "fetch", Some("page")),
+        journal_step(1, "send", Some("ok")),
     ];
     assert_eq!(journal(&*store, no).await, all);
 }
@@ -71,14 +72,14 @@ async fn steps_belong_to_their_turn(database: &dyn TestDatabase) {
     let no = accepted(&*store, |task| task.journal = write(1, &[("fetch", Some("first"))])).await;
     let change = with_journal(step(no, Step::Report { fence: 1 }), write(3, &[("fetch", Some("second"))]));
     advance(&*store, change).await.unwrap();
-    let both = [(1, journal_step("fetch", Some("first"))), (3, journal_step("fetch", Some("second")))];
+    let both = [journal_step(1, "fetch", Some("first")), journal_step(3, "fetch", Some("second"))];
     assert_eq!(journal(&*store, no).await, both);
 }
 
 async fn journal_survives_attempts_and_restarts(database: &dyn TestDatabase) {
     let store = database.open();
     let no = accepted(&*store, |task| task.journal = write(1, &[("fetch", Some("page"))])).await;
-    let kept = [(1, journal_step("fetch", Some("page")))];
+    let kept = [journal_step(1, "fetch", Some("page"))];
     let store = database.reopen(store, &Clock::manual(at(0)));
     assert_eq!(journal(&*store, no).await, kept);
     let steps = [
@@ -94,7 +95,22 @@ async fn journal_survives_attempts_and_restarts(database: &dyn TestDatabase) {
     }
 }
 
-async fn journal_is_cleared_with_the_end_of_a_turn(database: &dyn TestDatabase) {
+async fn end_of_a_turn_keeps_the_steps_of_the_task(database: &dyn TestDatabase) {
+    let store = database.open();
+    let no =
+        accepted(&*store, |task| task.journal = write(1, &[("fetch", Some("page")), ("send", None)])).await;
+    let calls = write(0, &[("call:fx", Some("asked")), ("call:mail", None)]);
+    advance(&*store, with_journal(step(no, Step::Report { fence: 1 }), calls)).await.unwrap();
+    let end = JournalChange::EndTurn(vec![journal_step(0, "call:fx", Some("shown"))]);
+    let pause = with_status(no, Step::Pause { fence: 1 }, TaskState::InputRequired, "question");
+    advance(&*store, with_journal(pause, end)).await.unwrap();
+    let kept = [journal_step(0, "call:fx", Some("shown")), journal_step(0, "call:mail", None)];
+    assert_eq!(journal(&*store, no).await, kept);
+    let store = database.reopen(store, &Clock::manual(at(0)));
+    assert_eq!(journal(&*store, no).await, kept);
+}
+
+async fn journal_is_cleared_with_the_end_of_a_task(database: &dyn TestDatabase) {
     let store = database.open();
     let ends = [
         (Step::Finish { fence: 1 }, TaskState::Completed),
@@ -123,7 +139,7 @@ async fn rejected_change_writes_no_step(database: &dyn TestDatabase) {
         let result = advance(&*store, with_journal(step(no, stale), change)).await;
         assert!(matches!(result, Err(NotCommitted::Conflict(_))), "{result:?}");
     }
-    assert_eq!(journal(&*store, no).await, [(1, journal_step("fetch", Some("page")))]);
+    assert_eq!(journal(&*store, no).await, [journal_step(1, "fetch", Some("page"))]);
 }
 
 /// The step, the checkpoint and the log are one commit.

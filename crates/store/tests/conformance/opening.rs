@@ -66,8 +66,7 @@ fn file_that_is_not_a_store_is_rejected() {
 }
 
 /// Undoes the twelfth migration.
-const ELEVENTH_SCHEMA: &str =
-    "ALTER TABLE tasks DROP COLUMN skill_source; ALTER TABLE saved DROP COLUMN skill;";
+const ELEVENTH_SCHEMA: &str = "ALTER TABLE tasks DROP COLUMN skill_source; ALTER TABLE tasks DROP COLUMN admitted; ALTER TABLE saved DROP COLUMN skill;";
 
 /// Undoes the migrations from the sixth to the eleventh.
 const FIFTH_SCHEMA: &str =

@@ -4,7 +4,7 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Advance, JournalChange, JournalStep, Step},
+    store::{Advance, JournalChange, JournalStep, Step, StepOwner},
 };
 use futures_util::FutureExt as _;
 use protocol::TaskState;
@@ -36,10 +36,11 @@ async fn task_with_large_journal(store: &dyn Store) -> TaskNo {
     for (turn, count, bytes) in sizes {
         for part in 0..14 {
             let steps = (0..count).filter(|index| index % 14 == part).map(|index| JournalStep {
+                owner: StepOwner::Turn(turn),
                 id: format!("step-{index}"),
                 output: Some(vec![7; bytes].into()),
             });
-            let journal = JournalChange::Write { turn, steps: steps.collect() };
+            let journal = JournalChange::Write(steps.collect());
             advance(store, Advance { journal, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
         }
     }
@@ -139,8 +140,9 @@ async fn journal_is_purged_in_slices_too() {
     let store = database.open();
     let no = task_with_large_journal(&*store).await;
     let small = accepted(&*store, |task| {
-        let steps = vec![JournalStep { id: "step-0".into(), output: Some(vec![1].into()) }];
-        task.journal = JournalChange::Write { turn: 1, steps };
+        let output = Some(vec![1].into());
+        let step = JournalStep { owner: StepOwner::Turn(1), id: "step-0".into(), output };
+        task.journal = JournalChange::Write(vec![step]);
     })
     .await;
     assert!(count(&database, BYTES) > 15 * MIB);

@@ -7,13 +7,13 @@ use engine::{
     log::Seq,
     store::{
         Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, SavedState, Step,
-        Visibility, WorkState,
+        StepOwner, Visibility, WorkState,
     },
 };
 use protocol::{TaskState, Timestamp};
 
 /// The outputs of steps, by turn and step id.
-pub(crate) type Journal = BTreeMap<(Seq, String), Option<Bytes>>;
+pub(crate) type Journal = BTreeMap<(StepOwner, String), Option<Bytes>>;
 
 /// Whether a run is on probation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,13 +162,12 @@ impl Row {
 fn after_journal_change(journal: &Journal, change: &JournalChange) -> Journal {
     let mut journal = journal.clone();
     match change {
-        JournalChange::Keep => {}
+        JournalChange::Keep | JournalChange::Write(_) => {}
         JournalChange::Clear => journal.clear(),
-        JournalChange::Write { turn, steps } => {
-            for JournalStep { id, output } in steps {
-                journal.insert((*turn, id.clone()), output.clone());
-            }
-        }
+        JournalChange::EndTurn(_) => journal.retain(|(owner, _), _| *owner == StepOwner::Task),
+    }
+    for JournalStep { owner, id, output } in change.steps() {
+        journal.insert((*owner, id.clone()), output.clone());
     }
     journal
 }

@@ -90,6 +90,7 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         client_id: None,
         skill: None,
         skill_source: SkillSource::Server,
+        admitted: false,
         origin: Origin::default(),
         context: NewContext::Own,
         log: Log::pack([user_message(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),

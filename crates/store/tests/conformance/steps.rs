@@ -220,7 +220,7 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
         visibility: row.visibility,
         work: expected.work,
         saved: work.saved,
-        journal: work.journal.into_iter().map(|(turn, step)| ((turn, step.id), step.output)).collect(),
+        journal: work.journal.into_iter().map(|step| ((step.owner, step.id), step.output)).collect(),
     };
     assert_eq!(&found, expected, "{label}");
     let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };

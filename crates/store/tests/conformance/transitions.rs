@@ -4,7 +4,9 @@ use bytes::Bytes;
 use engine::{
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, JournalChange, JournalStep, SavedState, Step, Visibility, WorkState},
+    store::{
+        Accept, Advance, JournalChange, JournalStep, SavedState, Step, StepOwner, Visibility, WorkState,
+    },
 };
 use protocol::TaskState;
 
@@ -132,11 +134,16 @@ fn journal(step: Step) -> JournalChange {
         Step::QueueMessage => JournalChange::Keep,
         _ => {
             let name = format!("{step:?}");
+            let output = Some(Bytes::from(name.clone()));
             let steps = vec![
-                JournalStep { id: "each".into(), output: Some(Bytes::from(name.clone())) },
-                JournalStep { id: name, output: None },
+                JournalStep { owner: StepOwner::Turn(1), id: "each".into(), output: output.clone() },
+                JournalStep { owner: StepOwner::Task, id: "each".into(), output },
+                JournalStep { owner: StepOwner::Turn(1), id: name, output: None },
             ];
-            JournalChange::Write { turn: 1, steps }
+            match step {
+                Step::Pause { .. } => JournalChange::EndTurn(steps),
+                _ => JournalChange::Write(steps),
+            }
         }
     }
 }
@@ -159,10 +166,11 @@ impl Situation {
             visibility: Visibility::Undecided,
             deadline: (no.0 % 3 > 0).then(|| at(84 + no.0 % 32)),
             progress_size: 2,
-            journal: JournalChange::Write {
-                turn: 1,
-                steps: vec![JournalStep { id: "first".into(), output: Some(Bytes::new()) }],
-            },
+            journal: JournalChange::Write(vec![JournalStep {
+                owner: StepOwner::Turn(1),
+                id: "first".into(),
+                output: Some(Bytes::new()),
+            }]),
             ..task(no)
         }
     }

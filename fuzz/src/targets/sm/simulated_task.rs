@@ -146,8 +146,8 @@ impl SimulatedTask {
         }
         match &advance.journal {
             JournalChange::Keep => {}
-            JournalChange::Clear => row.journal = 0,
-            JournalChange::Write { steps, .. } => row.journal += steps.len(),
+            JournalChange::Clear | JournalChange::EndTurn(_) => row.journal = 0,
+            JournalChange::Write(steps) => row.journal += steps.len(),
         }
         self.append(&advance.log, turn_step == 1);
         Ok(())

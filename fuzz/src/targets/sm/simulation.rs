@@ -477,11 +477,8 @@ impl Simulation {
 
     fn journal_step(&self, fence: i64, number: usize, finished: bool) -> Advance {
         let output = finished.then(|| Bytes::from_static(b"output"));
-        let steps = vec![JournalStep { id: format!("step-{number}"), output }];
-        Advance {
-            journal: JournalChange::Write { turn: 1, steps },
-            ..Advance::new(NO, Step::Report { fence })
-        }
+        let step = JournalStep { owner: StepOwner::Turn(1), id: format!("step-{number}"), output };
+        Advance { journal: JournalChange::Write(vec![step]), ..Advance::new(NO, Step::Report { fence }) }
     }
 
     /// Claims due work; returns whether there was any.

@@ -75,6 +75,7 @@ fn accept(no: TaskNo, log: Log, current: CurrentState, work: WorkState) -> Accep
         client_id: None,
         skill: None,
         skill_source: SkillSource::Server,
+        admitted: false,
         origin: Origin::default(),
         context: NewContext::Own,
         log,

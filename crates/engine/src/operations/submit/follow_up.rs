@@ -17,8 +17,8 @@ use crate::{
     runner::TurnInput,
     skill::call::{CallRequest, SkillCall, Stage},
     store::{
-        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, SkillSource, StartState, Step,
-        TaskRow, TurnPrecondition, Visibility, WorkState,
+        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, SavedState, SkillSource,
+        StartState, Step, TaskRow, TurnPrecondition, Visibility, WorkState,
     },
     task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts},
 };
@@ -129,7 +129,9 @@ async fn start_turn(
         },
     })
     .await;
-    let (skill, skill_source) = (skill_call.skill_id(), skill_call.source);
+    let (skill, skill_source, admitted) = skill_call.selected();
+    let drops_saved = when == StartState::Terminal && work.saved.is_some() && skill_call.begins_anew();
+    let no_state = drops_saved.then(|| SavedState::new(skill.as_deref(), ""));
     let deadline = match when {
         StartState::Interrupted => row.deadline,
         StartState::Terminal => skill_call.policy.deadline_from(engine.clock.now()),
@@ -149,7 +151,8 @@ async fn start_turn(
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         open_artifacts: artifacts.open,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
-        journal: Vec::new(),
+        // Only the steps of the task are left of earlier turns.
+        journal: work.journal,
         deaths: 0,
         trace: call.trace.clone(),
     };
@@ -162,12 +165,13 @@ async fn start_turn(
         Change::Advance(Box::new(Advance {
             log: commit.log,
             status: Some((commit.current.state, commit.since)),
-            saved: commit.saved,
+            saved: commit.saved.or(no_state),
             journal: commit.journal,
             deadline,
             progress_size: commit.progress_size,
             skill,
             skill_source,
+            admitted: Some(admitted),
             key,
             webhook,
             caps: call.caps,
@@ -200,6 +204,8 @@ async fn queue_message(
         log: log.clone(),
         skill: ctx.skill.map(str::to_owned),
         skill_source: SkillSource::Client,
+        // The current turn has another message.
+        admitted: ctx.skill.map(|_| false),
         key,
         webhook,
         caps: ctx.call.caps,

@@ -57,7 +57,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     })
     .await;
     let deadline = skill_call.policy.deadline_from(now);
-    let (skill, skill_source) = (skill_call.skill_id(), skill_call.source);
+    let (skill, skill_source, admitted) = skill_call.selected();
     let turn = TurnInput {
         no,
         names,
@@ -84,6 +84,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             client_id,
             skill,
             skill_source,
+            admitted,
             origin: call.origin,
             context,
             log: commit.log,

@@ -13,6 +13,7 @@ use protocol::{Event, Message, Task, TaskState, Timestamp};
 
 use super::{SendContext, Submitted, WaitMode};
 use crate::{
+    agent::Outcome,
     error::{Error, Result},
     feed::Watcher,
     ids::TaskNo,
@@ -86,8 +87,14 @@ pub(super) async fn begin(
     // times.
     let now = ctx.engine.clock.now();
     ctx.engine.runner.loaded().await;
+    if turn.call.verdict().is_some() {
+        // It ends with the commit that accepts the message, so it needs no slot.
+        return Box::pin(begin_now(ctx, None, turn, task, opening, now, change)).await;
+    }
     match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now, turn.call.policy) {
-        Admission::Start(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, now, change)).await,
+        Admission::Start(slot) => {
+            Box::pin(begin_now(ctx, Some(slot), turn, task, opening, now, change)).await
+        }
         Admission::Wait(arrival) => {
             Box::pin(begin_later(ctx, arrival, turn.no, task, opening, now, change)).await
         }
@@ -126,7 +133,7 @@ async fn begin_later(
 /// Commits the turn as held by this process, and runs it.
 async fn begin_now(
     ctx: SendContext<'_>,
-    slot: Slot,
+    slot: Option<Slot>,
     turn: TurnInput,
     task: Task,
     opening: NewEntry,
@@ -144,26 +151,29 @@ async fn begin_now(
 /// Prepares the run, and what its first commit has: the opening status, and what an agent with `overlap` does at once.
 async fn first_commit(
     ctx: SendContext<'_>,
-    slot: Slot,
+    slot: Option<Slot>,
     turn: TurnInput,
     opening: NewEntry,
     now: Timestamp,
 ) -> (Run, TurnCommit) {
     let SendContext { engine, wait_mode, .. } = ctx;
     let current = state_after(&opening.0, ctx);
-    let is_rejected = turn.call.is_rejected();
+    let (is_decided, is_rejected) = match turn.call.verdict() {
+        None => (false, false),
+        Some(verdict) => (true, matches!(verdict, Outcome::Rejected { .. })),
+    };
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
     let asking_turns =
         run.asking_before().unwrap_or_else(|| engine.runner.asking_turns().of(&ctx.call.scope));
     let mut commit = TurnCommit::new(current, WorkState::Held, now, asking_turns);
-    if wait_mode == WaitMode::Immediate && !is_rejected {
-        if current.state == TaskState::Submitted {
-            events.push((run.names().status(TaskState::Working, None, now), None));
-            commit.current.state = TaskState::Working;
-            run.set_standing(commit.current);
-        }
-    } else if run.policy().overlap {
+    let is_immediate = wait_mode == WaitMode::Immediate;
+    if is_immediate && !is_rejected && current.state == TaskState::Submitted {
+        events.push((run.names().status(TaskState::Working, None, now), None));
+        commit.current.state = TaskState::Working;
+        run.set_standing(commit.current);
+    }
+    if is_decided || run.policy().overlap && !is_immediate {
         let advanced = run.poll_early(&engine.runner).await;
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
         commit.current = advanced.current;

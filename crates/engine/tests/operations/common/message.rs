@@ -37,6 +37,12 @@ impl MessageBuilder {
     }
 
     /// Requests a skill.
+    /// Adds a data part.
+    pub(crate) fn data(mut self, json: &str) -> Self {
+        self.0.message.parts.push(Part::data(Json::parse(json).unwrap()));
+        self
+    }
+
     pub(crate) fn skill(mut self, id: &str) -> Self {
         self.0.skill = Some(id.into());
         self
