@@ -3,42 +3,12 @@
 //! One thread writes and commits everything queued in one transaction (group commit); a few threads read; one more
 //! runs WAL checkpoints concurrently with the writer. Only one process at a time can open the file.
 
-mod agent_switches;
-mod api_keys;
-mod backup;
-mod changes;
-mod checkpoint;
-mod counts;
-mod dead_letters;
-mod doc_format;
-mod docs;
-mod expiry;
-mod file_lock;
-mod free_pages;
-mod free_space;
-mod instance;
+mod files;
 mod integrity;
-mod key_folder;
-mod keys;
-mod lists;
-mod log_header;
 mod migrations;
-mod open;
-mod operators;
-mod probe;
-mod purge;
-mod queue;
-mod readers;
-mod row_limits;
-mod rows;
-mod scopes;
-mod segments;
-mod snapshots;
-mod store_files;
-mod usage;
-mod waiting;
-mod webhooks;
-mod writer;
+mod reads;
+mod tables;
+mod writes;
 
 use std::sync::Arc;
 
@@ -59,21 +29,21 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{ConfigId, Timestamp};
 use tokio::sync::{Notify, watch};
 
-pub use backup::{CopyError, StoreCopy, backup, restore};
-pub use instance::{Draining, Instance, InstanceState, LockHolder, ServedAt, lock_holder};
+pub use files::backup::{CopyError, StoreCopy, backup, restore};
+pub use files::instance::{Draining, Instance, InstanceState, LockHolder, ServedAt, lock_holder};
+pub use files::key_folder::{KeyFile, KeyFileError, KeyFolder, KeyForm, KeyOrigin};
+pub use files::open::{OpenError, SqliteOptions};
 pub use integrity::check;
-pub use key_folder::{KeyFile, KeyFileError, KeyFolder, KeyForm, KeyOrigin};
-pub use open::{OpenError, SqliteOptions};
 
 use self::{
-    free_space::LowSpace,
-    instance::InstanceLock,
+    files::{free_space::LowSpace, instance::InstanceLock, store_files::StorePath},
     integrity::IntegrityChecker,
-    purge::Purge,
-    readers::ReaderPool,
-    scopes::ScopeCache,
-    store_files::StorePath,
-    writer::{WebhookUpdate, Writer},
+    reads::{expiry, lists, operators, readers::ReaderPool, snapshots},
+    tables::{api_keys, dead_letters, rows, scopes::ScopeCache, segments, webhooks},
+    writes::{
+        purge::{self, Purge},
+        writer::{WebhookUpdate, Writer},
+    },
 };
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.

@@ -20,14 +20,16 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
-use super::{
-    file_lock::Access,
-    instance::{InstanceLock, InstanceState},
-    log_header,
-    probe::{self, FileKind},
-    store_files::StorePath,
-};
+use crate::sqlite::files::file_lock::Access;
+
+use crate::sqlite::files::instance::{InstanceLock, InstanceState};
+
+use crate::sqlite::files::log_header;
+
+use crate::sqlite::files::probe::{self, FileKind};
+
 use crate::OpenError;
+use crate::sqlite::files::store_files::StorePath;
 
 /// Up to this size a store is checked in one transaction, which takes less than a tenth of a second.
 const SMALL_STORE_BYTES: i64 = 16 << 20;

@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use super::probe::APPLICATION_ID;
+use crate::sqlite::files::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
 const STEPS: [&str; 12] = [

@@ -15,14 +15,23 @@ use engine::{
 use protocol::{Dialect, TaskState};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::super::{
-    agent_switches, api_keys, dead_letters,
-    keys::{self, DamagedRun},
-    migrations,
-    readers::Failure,
-    rows::{segment_key, select_tasks, split_segment_key, task_row},
-    snapshots, webhooks,
-};
+use crate::sqlite::tables::agent_switches;
+
+use crate::sqlite::tables::api_keys;
+
+use crate::sqlite::tables::dead_letters;
+
+use crate::sqlite::tables::keys::{self, DamagedRun};
+
+use crate::sqlite::migrations;
+
+use crate::sqlite::reads::readers::Failure;
+
+use crate::sqlite::tables::rows::{segment_key, select_tasks, split_segment_key, task_row};
+
+use crate::sqlite::reads::snapshots;
+
+use crate::sqlite::tables::webhooks;
 
 /// How many damaged records are named.
 const MAX_NAMED: usize = 1_000;
