@@ -148,7 +148,7 @@ pub mod card {
 pub mod client {
     pub use ::client::{
         Client, ClientOptions, ClientTls, ClientTlsError, Error, EventStream, Follow, FollowEvent, FoundCard,
-        SendReply, call_agent, find_card, text,
+        SendReply, Transport, TransportError, call_agent, find_card, text, transport,
     };
     pub use http::{HeaderMap, HeaderValue, StatusCode};
     pub use protocol::{

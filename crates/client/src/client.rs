@@ -1,6 +1,9 @@
 //! The client of one endpoint: how it connects, and the exchange that every operation uses.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
+};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
@@ -8,13 +11,15 @@ use protocol::{
     dialect::v1,
     json::read::{Node, Read},
 };
-use reqwest::{Response, Url};
+use url::Url;
 
 use crate::{
-    ClientOptions, Error, EventStream, FoundCard,
+    ClientOptions, Error, EventStream, FoundCard, TransportError,
     discover::find_card,
-    envelope, history,
-    transport::{Transport, parse_url, read_body},
+    envelope,
+    exchange::{self, parse_url, read_body},
+    history,
+    transport::{Response, Transport},
 };
 
 /// Calls one agent over JSON-RPC.
@@ -24,7 +29,7 @@ use crate::{
 /// ones, which share its connections. Dropping the future of a call cancels the request; what the agent has
 /// already accepted continues there.
 pub struct Client {
-    transport: Transport,
+    transport: Arc<dyn Transport>,
     endpoint: Url,
     /// Number of the dialect in use.
     dialect: AtomicU8,
@@ -48,7 +53,7 @@ impl Client {
     pub fn connect_with(url: &str, options: ClientOptions) -> Result<Self, Error> {
         let endpoint = parse_url(url)?;
         let dialect = options.dialect.unwrap_or_default();
-        Ok(Self::new(Transport::to(&endpoint, &options.tls)?, endpoint, dialect, options))
+        Ok(Self::new(options.transport_to(&endpoint)?, endpoint, dialect, options))
     }
 
     /// A client for the agent whose card is below this base URL, or at this URL.
@@ -76,7 +81,12 @@ impl Client {
         }
     }
 
-    pub(crate) fn new(transport: Transport, endpoint: Url, dialect: Dialect, options: ClientOptions) -> Self {
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        endpoint: Url,
+        dialect: Dialect,
+        options: ClientOptions,
+    ) -> Self {
         Self {
             transport,
             endpoint,
@@ -105,6 +115,12 @@ impl Client {
     /// The URL that is called.
     pub fn endpoint(&self) -> &str {
         self.endpoint.as_str()
+    }
+
+    /// The error of a connection that the agent has ended.
+    pub(crate) fn lost(&self, problem: &'static str) -> Error {
+        let origin = self.endpoint.origin().ascii_serialization();
+        TransportError::Lost { origin, source: problem.into() }.into()
     }
 
     /// Calls an operation with a single response.
@@ -211,7 +227,7 @@ impl Client {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = envelope::encode(id, dialect, method, &operation);
         let headers = self.headers(dialect, kind, after);
-        self.transport.send(Method::POST, self.endpoint.clone(), headers, body).await
+        exchange::send(&*self.transport, Method::POST, &self.endpoint, headers, body).await
     }
 
     /// The operation with the client's tenant and a task id filled in.

@@ -1,18 +1,21 @@
 //! Discovery: from a URL to an agent's card, and from the card to a client.
 
+use std::sync::Arc;
+
 use http::{HeaderValue, Method, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Violation,
     dialect::{read_card, v1},
     json::read::{Node, Path},
 };
-use reqwest::Url;
+use url::Url;
 
 use crate::{
     Client, ClientOptions, Error,
     choose::{Choice, choose},
     envelope::document,
-    transport::{Transport, parse_url, read_body},
+    exchange::{parse_url, read_body, send},
+    transport::Transport,
 };
 
 /// An agent's card and the URL it was found at.
@@ -24,7 +27,7 @@ pub struct FoundCard {
     url: Url,
     /// Set if the card could be 0.2 or the draft: the dialect to try first, and the fallback.
     ambiguous: Option<(Dialect, Dialect)>,
-    transport: Transport,
+    transport: Arc<dyn Transport>,
 }
 
 /// The possible locations of a card.
@@ -41,9 +44,9 @@ enum CardLocation {
 /// Finds the card of the agent at this URL: at a well-known path below it, or at the URL itself.
 pub async fn find_card(url: &str, options: &ClientOptions) -> Result<FoundCard, Error> {
     let base = parse_url(url)?;
-    let transport = Transport::to(&base, &options.tls)?;
+    let transport = options.transport_to(&base)?;
     for (location, url) in locations(&base) {
-        if let Some(document) = fetch(&transport, &url, location, options).await? {
+        if let Some(document) = fetch(&*transport, &url, location, options).await? {
             match decode(&document) {
                 Ok((form, card)) => {
                     let ambiguous = ambiguous(form, location);
@@ -63,8 +66,8 @@ pub async fn get(url: &str, options: &ClientOptions) -> Result<(StatusCode, Vec<
     let url = parse_url(url)?;
     let mut headers = options.headers.clone();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    let transport = Transport::to(&url, &options.tls)?;
-    let response = transport.send(Method::GET, url, headers, Vec::new()).await?;
+    let transport = options.transport_to(&url)?;
+    let response = send(&*transport, Method::GET, &url, headers, Vec::new()).await?;
     Ok((response.status(), read_body(response, options.max_response_bytes).await?))
 }
 
@@ -101,9 +104,9 @@ impl FoundCard {
             return Err(Error::OtherOrigin { endpoint: endpoint.into() });
         }
         let transport = if same_origin {
-            self.transport.clone()
+            Arc::clone(&self.transport)
         } else {
-            Transport::to(&endpoint, &options.tls.without_certificate())?
+            options.transport_to_other_origin(&endpoint)?
         };
         let (dialect, fallback) = match self.ambiguous.filter(|_| options.dialect.is_none()) {
             Some((first, second)) => (first, Some(second)),
@@ -146,7 +149,7 @@ fn is_card_name(url: &Url) -> bool {
 
 /// The document at this location; `None` if there is none.
 async fn fetch(
-    transport: &Transport,
+    transport: &dyn Transport,
     url: &Url,
     location: CardLocation,
     options: &ClientOptions,
@@ -154,7 +157,7 @@ async fn fetch(
     let mut headers = options.headers.clone();
     headers.insert("a2a-version", HeaderValue::from_static(v1::VERSION));
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    let response = match transport.send(Method::GET, url.clone(), headers, Vec::new()).await {
+    let response = match send(transport, Method::GET, url, headers, Vec::new()).await {
         Err(Error::Redirected { .. }) if location == CardLocation::Here => return Ok(None),
         result => result?,
     };

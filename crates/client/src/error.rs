@@ -4,6 +4,8 @@ use http::StatusCode;
 use protocol::{ErrorKind, TaskState, Violation};
 use rustls::CertificateError;
 
+use crate::TransportError;
+
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,8 +27,8 @@ pub enum Error {
         method: &'static str,
     },
     /// The agent could not be reached, or the connection broke.
-    #[error("{}: {}", failed_connection(.0.as_ref()), causes(.0.as_ref()))]
-    Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("{}: {}", .0, causes(.0))]
+    Transport(#[from] TransportError),
     /// The agent, or a proxy in front of it, responded with an HTTP status and no protocol response.
     #[error("the agent answered with HTTP status {0} and no JSON-RPC response")]
     Status(StatusCode),
@@ -82,14 +84,10 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn transport(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Transport(error.into())
-    }
-
     /// Whether a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Transport(_) => true,
+            Self::Transport(error) => !matches!(error, TransportError::Forbidden { .. }),
             Self::Status(status) => {
                 status.is_server_error()
                     || matches!(*status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
@@ -113,7 +111,7 @@ impl Error {
 
     /// Whether the server's certificate is not trusted.
     pub fn is_untrusted_certificate(&self) -> bool {
-        matches!(self, Self::Transport(error) if certificate_error(error.as_ref()).is_some())
+        matches!(self, Self::Transport(error) if certificate_error(error).is_some())
     }
 
     /// Whether the agent does not support the operation.
@@ -133,20 +131,6 @@ fn describe(violation: &Violation) -> String {
     match violation.field.as_str() {
         "" => violation.problem.clone(),
         field => format!("{field}: {}", violation.problem),
-    }
-}
-
-/// Names the connection that failed, by its origin if known.
-fn failed_connection(error: &(dyn std::error::Error + 'static)) -> String {
-    let Some(error) = error.downcast_ref::<reqwest::Error>() else {
-        return "the connection to the agent failed".to_owned();
-    };
-    let address = error.url().map(|url| url.origin().ascii_serialization());
-    let address = address.as_deref().unwrap_or("the agent");
-    if error.is_connect() {
-        format!("cannot connect to {address}")
-    } else {
-        format!("the connection to {address} failed")
     }
 }
 

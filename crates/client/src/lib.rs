@@ -31,8 +31,10 @@
 //!   only to agents that deduplicate it.
 //! - **TLS** uses rustls with aws-lc-rs and the root certificates of the platform, unless
 //!   [`ClientTls`] names others. The default provider of the process is neither used nor set.
+//! - **Proxies** of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) are used, except for
+//!   loopback addresses.
 //!
-//! Restricting which hosts may be called is not done here.
+//! Restricting which hosts may be called is the task of a [`Transport`] that the caller passes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -43,6 +45,7 @@ mod delivered_task;
 mod discover;
 mod envelope;
 mod error;
+mod exchange;
 mod follow;
 mod history;
 mod operations;
@@ -53,7 +56,7 @@ pub mod sse;
 mod stream;
 pub mod text;
 mod tls;
-mod transport;
+pub mod transport;
 mod validators;
 
 pub use ask::call_agent;
@@ -65,4 +68,5 @@ pub use options::ClientOptions;
 pub use reply::SendReply;
 pub use stream::EventStream;
 pub use tls::{ClientTls, ClientTlsError};
+pub use transport::{Transport, TransportError};
 pub use validators::{Validators, WatchedDocument};

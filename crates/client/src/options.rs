@@ -1,9 +1,13 @@
 //! Settings for all calls of a client.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderValue};
 use protocol::{Dialect, TraceContext};
 
-use crate::ClientTls;
+use url::Url;
+
+use crate::{ClientTls, Error, Transport, exchange::uri, transport::HttpTransport};
 
 /// Settings of a [`Client`](crate::Client).
 ///
@@ -29,6 +33,9 @@ pub struct ClientOptions {
     pub max_event_bytes: usize,
     /// Which servers are trusted, and the certificate of the client, which only the given URL's origin gets.
     pub tls: ClientTls,
+    /// Sends all requests, to whichever URL. The default connects with [`tls`](Self::tls) through the proxies of the environment;
+    /// another transport has TLS settings of its own.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 impl ClientOptions {
@@ -76,6 +83,29 @@ impl ClientOptions {
     pub fn with_tls(self, tls: ClientTls) -> Self {
         Self { tls, ..self }
     }
+
+    /// Replaces [`transport`](Self::transport).
+    #[must_use]
+    pub fn with_transport(self, transport: Arc<dyn Transport>) -> Self {
+        Self { transport: Some(transport), ..self }
+    }
+
+    /// The transport to the URL that the caller gave.
+    pub(crate) fn transport_to(&self, url: &Url) -> Result<Arc<dyn Transport>, Error> {
+        self.transport_with(url, &self.tls)
+    }
+
+    /// The transport to a URL on another origin, which does not get the client's certificate.
+    pub(crate) fn transport_to_other_origin(&self, url: &Url) -> Result<Arc<dyn Transport>, Error> {
+        self.transport_with(url, &self.tls.without_certificate())
+    }
+
+    fn transport_with(&self, url: &Url, tls: &ClientTls) -> Result<Arc<dyn Transport>, Error> {
+        match &self.transport {
+            Some(transport) => Ok(Arc::clone(transport)),
+            None => Ok(Arc::new(HttpTransport::new(&uri(url)?, tls)?)),
+        }
+    }
 }
 
 impl Default for ClientOptions {
@@ -86,6 +116,7 @@ impl Default for ClientOptions {
             max_response_bytes: 64 * 1024 * 1024,
             max_event_bytes: 16 * 1024 * 1024,
             tls: ClientTls::default(),
+            transport: None,
         }
     }
 }

@@ -10,11 +10,11 @@ use std::{
 use futures_core::Stream;
 use http_body::Body as _;
 use protocol::{Dialect, Event};
-use reqwest::{Body, Response};
 
 use crate::{
     Error, envelope, history,
     sse::{Frame, Reader, TooLarge},
+    transport::{Body, Response},
 };
 
 /// The events of one call. Dropping it ends the call; the task continues.
@@ -54,7 +54,7 @@ impl EventStream {
         // a2ad servers send this header, and they deduplicate a message that is sent twice.
         let deduplicates = response.headers().contains_key("a2ad-dialect");
         let reader = Reader::new(max_event_bytes);
-        let body = Some(response.into());
+        let body = Some(response.into_body());
         Self { body, dialect, reader, deduplicates, history, last_event_id: None }
     }
 
@@ -108,7 +108,7 @@ impl EventStream {
             }
             match ready!(Pin::new(&mut *body).poll_frame(context)) {
                 None => return Poll::Ready(None),
-                Some(Err(error)) => return Poll::Ready(Some(Err(Error::transport(error)))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
                 // Trailers have no data.
                 Some(Ok(frame)) => frame.into_data().map_or((), |chunk| self.reader.feed(chunk)),
             }

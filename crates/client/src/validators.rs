@@ -1,16 +1,19 @@
 //! Notices that a document has changed without reading it: by its entity tag and its date.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use reqwest::Url;
+use url::Url;
 
 use crate::{
     ClientOptions, Error,
-    transport::{Transport, parse_url},
+    exchange::{parse_url, send},
+    transport::Transport,
 };
 
 /// A document that may change.
 pub struct WatchedDocument {
-    transport: Transport,
+    transport: Arc<dyn Transport>,
     url: Url,
     headers: HeaderMap,
 }
@@ -28,13 +31,13 @@ impl WatchedDocument {
         let url = parse_url(url)?;
         let mut headers = options.headers.clone();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        Ok(Self { transport: Transport::to(&url, &options.tls)?, url, headers })
+        Ok(Self { transport: options.transport_to(&url)?, url, headers })
     }
 
     /// Requests the validators; `None` if there is no such document.
     pub async fn validators(&self) -> Result<Option<Validators>, Error> {
-        let (url, headers) = (self.url.clone(), self.headers.clone());
-        let response = self.transport.send(Method::HEAD, url, headers, Vec::new()).await?;
+        let headers = self.headers.clone();
+        let response = send(&*self.transport, Method::HEAD, &self.url, headers, Vec::new()).await?;
         match response.status() {
             status if status.is_success() => {
                 let value = |name| response.headers().get(name).cloned();

@@ -14,8 +14,8 @@ mod fetch;
 pub mod guard;
 mod peer_pools;
 mod resolve;
-mod stream;
 mod tls;
+mod transport;
 
 use std::{
     error::Error,

@@ -90,7 +90,8 @@ impl Follow<'_> {
             self.state = State::Done;
             return Ok(false);
         }
-        self.lost(retry, Error::transport("the agent ended the stream before the task was settled"))?;
+        let problem = "the agent ended the stream before the task was settled";
+        self.lost(retry, self.client.lost(problem))?;
         Ok(true)
     }
 }

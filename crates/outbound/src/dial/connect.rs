@@ -11,6 +11,8 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use http::Uri;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::{
     net::TcpStream,
@@ -23,13 +25,13 @@ use url::Host;
 use super::{
     guard::{self, Target},
     resolve::{self, Resolve},
-    stream::OpenStream,
     tls::Tls,
 };
 
 /// Maximum time until a connection is open, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+type OpenStream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The connector of one pool.
@@ -77,12 +79,13 @@ impl Connector {
             has_reached_one_of(checked, &tcp)?;
         }
         tcp.set_nodelay(true)?;
+        let tcp = TokioIo::new(tcp);
         if url.scheme() == "http" {
-            return Ok(OpenStream::plain(tcp));
+            return Ok(tcp.into());
         }
         let tls = TlsConnector::from(self.tls.config().await?);
-        let handshake = tls.connect(server_name(&target.host)?, tcp);
-        Ok(OpenStream::tls(timeout_at(deadline, handshake).await??))
+        let handshake = tls.connect(server_name(&target.host)?, TokioIo::new(tcp));
+        Ok(timeout_at(deadline, handshake).await??.into())
     }
 }
 
