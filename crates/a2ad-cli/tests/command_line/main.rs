@@ -4,6 +4,7 @@
 
 mod backends;
 mod diagnostics;
+mod proxies;
 
 use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
 

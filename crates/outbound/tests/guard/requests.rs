@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use a2ad_outbound::dial::{DialPolicy, Dialer, FetchLimits, UrlSource::Peer};
+use a2ad_outbound::dial::{
+    DialPolicy, Dialer, FetchLimits,
+    UrlSource::{Operator, Peer},
+};
+use client::{Client, ClientOptions, Error};
 use http::{Request, Response};
 use http_body_util::Full;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -39,6 +43,38 @@ fn responses_cause_no_further_requests_and_leave_no_state() {
         assert_eq!(seen.connections, [SocketAddr::new(PUBLIC, 80)]);
         assert_eq!(seen.requests[1], "GET /a?b=c HTTP/1.1\r\nhost: public.example");
         assert_eq!(seen.requests[2], seen.requests[1]);
+    });
+}
+
+#[test]
+fn a_client_calls_only_allowed_addresses() {
+    namespace::run("requests::a_client_calls_only_allowed_addresses", async || {
+        let _names = NameServer::start().await;
+        let listeners = Listeners::start().await;
+        let policy = DialPolicy { allow_http: true, ..DialPolicy::default() };
+        let dialer = Dialer::builder().policy(policy).build();
+        let call = async |url: &str, source| {
+            let options = ClientOptions::default().with_transport(dialer.transport(source));
+            Client::connect_with(url, options).unwrap().get_task("t-1").await.unwrap_err()
+        };
+        let error = call("http://169.254.169.254/rpc", Peer).await;
+        assert_eq!(
+            error.to_string(),
+            "requests to http://169.254.169.254 are not allowed: its address is not public"
+        );
+        assert!(!error.is_retryable());
+        assert!(listeners.seen().await.connections.is_empty());
+        // The listeners are not agents.
+        for (url, source) in [("http://169.254.169.254/rpc", Operator), ("http://public.example/rpc", Peer)] {
+            let error = call(url, source).await;
+            assert!(matches!(error, Error::Malformed(_)), "{url}: {error}");
+        }
+        let seen = listeners.seen().await;
+        assert_eq!(seen.connections.len(), 2);
+        assert!(
+            seen.requests.iter().all(|request| request.starts_with("POST /rpc HTTP/1.1\r\n")),
+            "{seen:?}"
+        );
     });
 }
 
