@@ -33,6 +33,8 @@ use self::{
 
 /// The most subschemas that may apply to one value when references are replaced by what they refer to.
 pub const MAX_EXPANSION: u64 = 20_000;
+/// The longest chain of subschemas that apply to one value, because each needs some stack.
+const MAX_IN_PLACE_DEPTH: u64 = 200;
 /// The largest check on the thread of its caller. A step is one subschema on one value, and takes some nanoseconds.
 const INLINE_STEPS: u64 = 20_000;
 /// The largest check that is left to the library, which cannot be interrupted: some tens of milliseconds.
@@ -76,7 +78,8 @@ pub enum InvalidSchema {
     /// A check of one value could take for ever.
     #[error(
         "a JSON Schema that is too complex: with its references replaced, more than {MAX_EXPANSION} subschemas apply to \
-         one value; refer to fewer schemas from allOf, anyOf, oneOf, not and if"
+         one value, or a chain of more than {MAX_IN_PLACE_DEPTH}; refer to fewer schemas from allOf, anyOf, oneOf, not \
+         and if"
     )]
     TooComplex,
 }
@@ -218,7 +221,8 @@ fn measured(text: &Json) -> Result<(Tree, Size), InvalidSchema> {
             return Err(InvalidSchema::Invalid("a reference cannot be resolved".to_owned()));
         }
     };
-    if graph.largest_in_place() > MAX_EXPANSION {
+    let in_place = graph.largest_in_place();
+    if in_place.size > MAX_EXPANSION || in_place.depth > MAX_IN_PLACE_DEPTH {
         return Err(InvalidSchema::TooComplex);
     }
     let whole = graph.expansion();

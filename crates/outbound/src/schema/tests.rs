@@ -136,6 +136,85 @@ fn long_chains_of_references_need_little_stack() {
     }
 }
 
+/// Runs on a thread whose stack is that of a worker of the runtime.
+fn on_worker_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    std::thread::scope(|scope| thread.spawn_scoped(scope, work).unwrap().join().unwrap())
+}
+
+fn with_unevaluated(chain: &str) -> String {
+    chain.replacen('{', r#"{"unevaluatedProperties":false,"#, 1)
+}
+
+#[test]
+fn long_chains_on_one_value_are_refused_before_the_library_sees_them() {
+    let references = with_unevaluated(&chain(4_500, |next| next.to_owned()));
+    let alternatives = with_unevaluated(&chain(1_500, |next| format!(r#"{{"anyOf":[true,{next}]}}"#)));
+    for text in [references, alternatives] {
+        let refused = on_worker_stack(|| Schema::new(json(&text)).map(drop));
+        assert!(matches!(refused, Err(InvalidSchema::TooComplex)), "{refused:?}");
+    }
+}
+
+/// A circle of chains: the way through all of them is long, but not the one from the first definition.
+#[test]
+fn circles_on_one_value_are_refused_by_all_that_they_contain() {
+    const CHAINS: usize = 60;
+    const LENGTH: usize = 60;
+    let name = |chain: usize, link: usize| format!(r##"{{"$ref":"#/$defs/c{chain}x{link}"}}"##);
+    let mut definitions = Vec::new();
+    for chain in 0..CHAINS {
+        let next = if chain + 1 < CHAINS { name(chain + 1, 0) } else { "true".to_owned() };
+        let back = if chain > 0 { name(chain - 1, 0) } else { "true".to_owned() };
+        definitions.push(format!(r#""c{chain}x0":{{"anyOf":[{next},{}]}}"#, name(chain, 1)));
+        for link in 1..LENGTH {
+            let target = if link + 1 < LENGTH { name(chain, link + 1) } else { back.clone() };
+            definitions.push(format!(r#""c{chain}x{link}":{target}"#));
+        }
+    }
+    let definitions = definitions.join(",");
+    let text = format!(r##"{{"$ref":"#/$defs/c0x0","$defs":{{{definitions}}}}}"##);
+    let refused = on_worker_stack(|| Schema::new(json(&text)).map(drop));
+    assert!(matches!(refused, Err(InvalidSchema::TooComplex)), "{refused:?}");
+}
+
+#[test]
+fn longest_chains_that_are_taken_need_little_stack() {
+    let (mut taken, value) = (0, json(&nested(60, "1")));
+    for length in (10..400).step_by(10) {
+        let references = with_unevaluated(&chain(length, |next| next.to_owned()));
+        let below = chain(length, |next| {
+            format!(r##"{{"properties":{{"op0":{{"$ref":"#"}}}},"anyOf":[{{"type":"array"}},{next}]}}"##)
+        });
+        for text in [references, with_unevaluated(&below)] {
+            on_worker_stack(|| {
+                let Ok(schema) = Schema::new(json(&text)) else { return };
+                let _ = schema.allows(&value, &mut { 100_000 });
+                taken = taken.max(length);
+            });
+        }
+    }
+    assert!(taken >= 100, "{taken}");
+}
+
+#[test]
+fn long_chains_below_each_other_need_little_stack() {
+    let text = chain(2_400, |next| format!(r#"{{"properties":{{"op0":{next}}}}}"#));
+    let allowed =
+        on_worker_stack(|| Schema::new(json(&text)).unwrap().allows(&json(&nested(60, "1")), &mut 50_000));
+    assert_eq!(allowed, Some(true));
+}
+
+#[test]
+fn what_was_looked_at_is_found_with_little_stack() {
+    let text = with_unevaluated(&chain(1_500, |next| format!(r#"{{"anyOf":[true,{next}]}}"#)));
+    let allowed = on_worker_stack(|| {
+        let graph = Graph::new(&parse(&json(&text)).unwrap()).unwrap_or_else(|_| panic!("no graph"));
+        Walk::new(&graph, &mut Budget::steps(1_000_000)).allows(&parse(&json(r#"{"a":1}"#)).unwrap())
+    });
+    assert_eq!(allowed, Err(TooComplex));
+}
+
 #[test]
 fn reference_that_leads_back_on_the_same_value_is_satisfied() {
     let schema = schema(

@@ -93,21 +93,27 @@ impl<'g, 'b> Walk<'g, 'b> {
         if let Some(fit) = self.judged.get(&key) {
             return Ok(*fit);
         }
-        if self.depth == MAX_DEPTH {
-            return Err(TooComplex);
-        }
         let has_room = self.judged.len() < MAX_REMEMBERED;
         if has_room {
             // What leads back here is satisfied.
             self.judged.insert(key, None);
         }
-        self.depth += 1;
-        let fit = self.failure(node, value)?.map(|failure| failure.fit);
-        self.depth -= 1;
+        let fit = self.deeper(|walk| Ok(walk.failure(node, value)?.map(|failure| failure.fit)))?;
         if has_room {
             self.judged.insert(key, fit);
         }
         Ok(fit)
+    }
+
+    /// One level deeper on the stack.
+    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Judged<T>) -> Judged<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(TooComplex);
+        }
+        self.depth += 1;
+        let done = work(self);
+        self.depth -= 1;
+        done
     }
 
     /// The first failure of a value, not looked into.

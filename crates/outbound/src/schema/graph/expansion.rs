@@ -19,14 +19,18 @@ impl Graph {
         let mut walk = Walk::new(self, true);
         walk.expand(ROOT);
         let (size, depth) = walk.expanded[ROOT as usize];
-        Expansion { size, depth, is_recursive: walk.is_recursive }
+        Expansion { size, depth, is_recursive: walk.is_recursive[ROOT as usize] }
     }
 
-    /// The largest number of subschemas that apply to one value.
-    pub(in super::super) fn largest_in_place(&self) -> u64 {
+    /// The largest number of subschemas that apply to one value, and the longest chain of them.
+    pub(in super::super) fn largest_in_place(&self) -> Expansion {
         let mut walk = Walk::new(self, false);
         self.ids().for_each(|id| walk.expand(id));
-        walk.expanded.iter().map(|(size, _)| *size).max().unwrap_or_default()
+        let size = walk.expanded.iter().map(|(size, _)| *size).max().unwrap_or_default();
+        let depth = walk.expanded.iter().map(|(_, depth)| *depth).max().unwrap_or_default();
+        // A chain may pass through all that is recursive, in an order which was not followed here.
+        let recursive = walk.is_recursive.iter().filter(|is_recursive| **is_recursive).count() as u64;
+        Expansion { size, depth: depth.saturating_add(recursive), is_recursive: recursive > 0 }
     }
 }
 
@@ -36,7 +40,8 @@ struct Walk<'a> {
     states: Vec<State>,
     /// Size and depth of the nodes that are done.
     expanded: Vec<(u64, u64)>,
-    is_recursive: bool,
+    /// Whether a node leads to itself, or to one that does.
+    is_recursive: Vec<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +54,7 @@ enum State {
 impl<'a> Walk<'a> {
     fn new(graph: &'a Graph, includes_parts: bool) -> Self {
         let (states, expanded) = (vec![State::New; graph.len()], vec![(1, 1); graph.len()]);
-        Self { graph, includes_parts, states, expanded, is_recursive: false }
+        Self { graph, includes_parts, states, expanded, is_recursive: vec![false; graph.len()] }
     }
 
     /// Depth first, with a stack of its own: a chain of references may be long.
@@ -59,19 +64,21 @@ impl<'a> Walk<'a> {
             let index = id as usize;
             if is_last {
                 self.expanded[index] = self.sum(id);
+                self.is_recursive[index] = self.leads_back(id);
                 self.states[index] = State::Done;
             } else if self.states[index] == State::New {
                 self.states[index] = State::Open;
                 stack.push((id, true));
-                for (child, _) in self.children(id) {
-                    match self.states[child as usize] {
-                        State::New => stack.push((child, false)),
-                        State::Open => self.is_recursive = true,
-                        State::Done => {}
-                    }
-                }
+                let children = self.children(id).into_iter().map(|(child, _)| child);
+                let new = children.filter(|child| self.states[*child as usize] == State::New);
+                stack.extend(new.map(|child| (child, false)));
             }
         }
+    }
+
+    fn leads_back(&self, id: NodeId) -> bool {
+        let mut children = self.children(id).into_iter().map(|(child, _)| child as usize);
+        children.any(|child| self.states[child] == State::Open || self.is_recursive[child])
     }
 
     /// Saturating: what counts is whether it is too large.

@@ -70,9 +70,11 @@ impl<'g> Walk<'g, '_> {
     /// A subschema that does not allow the value has looked at nothing.
     fn add_valid<'v>(&mut self, node: NodeId, value: &'v Tree, evaluated: &mut Evaluated<'v>) -> Judged<()> {
         if evaluated.seen.insert(node) && self.is_valid(node, value)? {
-            for rule in &self.graph.node(node).rules {
-                self.add_rule(rule, value, evaluated)?;
-            }
+            let graph = self.graph;
+            self.deeper(|walk| {
+                let rules = &graph.node(node).rules;
+                rules.iter().try_for_each(|rule| walk.add_rule(rule, value, evaluated))
+            })?;
         }
         Ok(())
     }
