@@ -31,8 +31,6 @@ const ID_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 52;
 /// The last characters of a key, which lists show.
 const SHOWN_LENGTH: usize = 4;
-/// What the principals of callers with a key begin with.
-const PRINCIPAL: &str = "key:";
 /// The most characters of an owner.
 const MAX_OWNER: usize = 128;
 /// The most characters of a prefix.
@@ -110,6 +108,9 @@ pub fn is_valid_key_prefix(prefix: &str) -> bool {
 }
 
 impl ApiKey {
+    /// What the principals of callers with a key begin with.
+    pub const PRINCIPAL: &str = "key:";
+
     /// Makes a key with a random id and secret. Returns its whole text too, which is not kept anywhere.
     pub fn generate(new: &NewApiKey<'_>, now: Timestamp) -> (Self, Secret) {
         let (id, secret) = (random_text(ID_LENGTH), random_text(SECRET_LENGTH));
@@ -130,7 +131,7 @@ impl ApiKey {
 
     /// The principal of its callers.
     pub fn principal(&self) -> String {
-        format!("{PRINCIPAL}{}", self.owner)
+        format!("{}{}", Self::PRINCIPAL, self.owner)
     }
 
     /// What it permits.
@@ -287,7 +288,7 @@ impl ApiKeys {
 
     /// Whether the owner of a task had an API key of its agent and has no valid one.
     pub(crate) async fn is_revoked_owner(&self, scope: &Scope) -> Result<bool, StoreError> {
-        let Some(owner) = scope.parts().principal.strip_prefix(PRINCIPAL) else { return Ok(false) };
+        let Some(owner) = scope.parts().principal.strip_prefix(ApiKey::PRINCIPAL) else { return Ok(false) };
         if self.known.load().is_none() {
             self.load().await?;
         }

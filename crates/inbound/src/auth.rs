@@ -28,7 +28,7 @@ use protocol::{Error, ErrorKind, model::Secret};
 
 pub use credential_check::{CredentialCheck, TokenCheck};
 pub use options::{
-    ApiKeyOptions, AuthOptions, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
+    ApiKeyOptions, AuthOptions, CallerNames, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
     MAX_KEY_DOCUMENT_BYTES, NamedSecret,
 };
 pub use schemes::{example_headers, security_schemes};

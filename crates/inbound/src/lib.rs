@@ -49,7 +49,7 @@ mod version;
 
 pub use audit::{Audit, AuditEntry};
 pub use auth::{
-    ApiKeyOptions, AuthOptions, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
+    ApiKeyOptions, AuthOptions, CallerNames, FetchKeys, Issuer, KEY_FETCH_TIMEOUT, KeyFetchError, KeyUrl,
     MAX_KEY_DOCUMENT_BYTES, NamedSecret, example_headers, option_checks as auth_checks, security_schemes,
 };
 #[doc(hidden)]

@@ -39,7 +39,8 @@ pub use file_stamp::FileStamp;
 pub(crate) use client_certificate::{ClientCertificate, ended};
 pub(crate) use rotation::follow;
 
-use certificate::{PRINCIPAL, Validity};
+pub(crate) use certificate::PRINCIPAL;
+use certificate::Validity;
 use verified_names::VerifiedNames;
 
 /// A certificate that expires within this time is reported.

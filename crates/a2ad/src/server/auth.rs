@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 #[cfg(feature = "backends")]
 use std::sync::Arc;
 
-use inbound::{ApiKeyOptions, AuthMethod, AuthOptions, Issuer, NamedSecret};
+use inbound::{ApiKeyOptions, AuthMethod, AuthOptions, CallerNames, Issuer, NamedSecret};
 #[cfg(feature = "backends")]
 use outbound::dial::{DialPolicy, Dialer};
 use protocol::model::Secret;
@@ -158,6 +158,11 @@ impl Auth {
             audiences: if own.is_empty() { audiences } else { own },
             #[cfg(feature = "backends")]
             fetch: Some(Arc::new(key_fetcher(addresses))),
+            caller_names: if addresses.is_empty() {
+                CallerNames::Application
+            } else {
+                CallerNames::Credentials
+            },
             ..self.0
         }
     }

@@ -35,6 +35,18 @@ pub struct AuthOptions {
     pub client_certificates: bool,
     /// The token of operators; without it, their API is not served.
     pub admin_token: Option<Secret>,
+    /// Who names callers.
+    pub caller_names: CallerNames,
+}
+
+/// Who names callers. An application that identifies them itself may use names of the same form as those of tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallerNames {
+    /// Their credentials do.
+    #[default]
+    Credentials,
+    /// An application in which the server is mounted may do so.
+    Application,
 }
 
 impl AuthOptions {

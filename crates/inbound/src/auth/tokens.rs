@@ -20,7 +20,7 @@ mod verified_tokens;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use engine::AuthMethod;
+use engine::{ApiKey, AuthMethod};
 use protocol::{Error, Timestamp, model::Secret};
 
 use self::{
@@ -31,12 +31,14 @@ use self::{
     jws::Jws,
     shared_secrets::{OrgSecretNo, SharedSecrets},
 };
-use super::{AuthOptions, Effort};
+use super::{AuthOptions, CallerNames, Effort};
+use crate::tls;
 
 /// Verifies tokens with the configured secrets and the keys of the configured issuers.
 pub(super) struct TokenVerifier {
     secrets: SharedSecrets,
     issuers: Issuers,
+    caller_names: CallerNames,
 }
 
 /// Whom a verified token identifies.
@@ -60,6 +62,8 @@ impl Subject {
 
 /// Separates the name of who has verified a token from its subject.
 const SEPARATOR: char = '#';
+/// What principals begin with that no token identifies. No secret and no issuer has such a name.
+const OTHER_KINDS: [&str; 2] = [ApiKey::PRINCIPAL, tls::PRINCIPAL];
 
 /// Why a token is not verified.
 pub(super) enum Unverified {
@@ -118,7 +122,11 @@ pub(super) fn is_jwt(text: &str) -> bool {
 
 impl TokenVerifier {
     pub(super) fn new(options: &AuthOptions) -> Self {
-        Self { secrets: SharedSecrets::new(options), issuers: Issuers::new(options) }
+        Self {
+            secrets: SharedSecrets::new(options),
+            issuers: Issuers::new(options),
+            caller_names: options.caller_names,
+        }
     }
 
     /// The subject of a token that is valid now.
@@ -144,8 +152,13 @@ impl TokenVerifier {
         subject.org_secret.is_none_or(|secret| self.secrets.has_organisation_secret(secret))
     }
 
-    /// Whether a principal has the name of a token's subject, and nothing here could verify such a token.
+    /// Whether a principal has the name of a token's subject, and nothing here could verify such a token. The names of API
+    /// keys and certificates may contain the separator too.
     pub(super) fn has_unknown_authority(&self, principal: &str) -> bool {
+        let is_of_other_kind = OTHER_KINDS.iter().any(|kind| principal.starts_with(kind));
+        if is_of_other_kind || self.caller_names == CallerNames::Application {
+            return false;
+        }
         let authority = principal.split_once(SEPARATOR).map(|(authority, _)| authority);
         authority.is_some_and(|name| !self.secrets.has_name(name) && !self.issuers.has_name(name))
     }
@@ -159,5 +172,31 @@ impl TokenVerifier {
 impl From<Problem> for Unverified {
     fn from(problem: Problem) -> Self {
         Self::Refused(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_tokens_have_an_authority() {
+        let secrets = [("acme.example".to_owned(), Secret::new("a secret of 32 bytes or even more"))];
+        let options = AuthOptions { org_secrets: secrets.into(), ..AuthOptions::default() };
+        let verifier = TokenVerifier::new(&options);
+        for (principal, is_unknown) in [
+            ("acme.example#alice", false),
+            ("gone.example#alice", true),
+            ("https://gone.example#key:alice", true),
+            ("key:team#1", false),
+            ("key:#", false),
+            ("mtls:uri:https://acme.example/agents#1", false),
+            ("mtls:dn:CN=a#b", false),
+            ("bearer", false),
+        ] {
+            assert_eq!(verifier.has_unknown_authority(principal), is_unknown, "{principal}");
+        }
+        let mounted = TokenVerifier::new(&AuthOptions { caller_names: CallerNames::Application, ..options });
+        assert!(!mounted.has_unknown_authority("team#1"));
     }
 }

@@ -9,7 +9,7 @@ use protocol::Timestamp;
 use super::der::{GENERALIZED_TIME, OBJECT_ID, OCTET_STRING, SEQUENCE, SET, UTC_TIME, Value, Values};
 
 /// What the principals of client certificates begin with.
-pub(super) const PRINCIPAL: &str = "mtls:";
+pub(crate) const PRINCIPAL: &str = "mtls:";
 /// The longest name of a holder.
 const MAX_NAME: usize = 1 << 10;
 
