@@ -46,6 +46,7 @@ use std::{
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use self::output::changes_direction;
 use self::{
     failure::{EXIT_CODES, Failure, code},
     output::Output,

@@ -4,6 +4,9 @@
 //! `a2ad::call=off` for one target, separated by commas. The default level is `info`, which includes one line per
 //! call with the target `a2ad::call`. No line contains the content of a message or a credential.
 //!
+//! Marks that change the direction of text may come from others, and are escaped: a terminal would show the line in
+//! another order. The formatters escape control characters.
+//!
 //! A separate thread writes, so that no call waits for stderr: the first line after an idle period at once, the
 //! following ones in batches every few milliseconds. Its queue is bounded: if stderr is not read, lines are dropped
 //! and counted, and the count is logged when lines can be written again.
@@ -14,8 +17,9 @@ mod json;
 mod otlp;
 
 use std::{
-    fmt,
-    io::{self, BufWriter, IsTerminal as _, Stderr, Write},
+    borrow::Cow,
+    fmt::{self, Write as _},
+    io::{self, BufWriter, IsTerminal as _, Write},
     sync::{
         Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -33,6 +37,7 @@ use tracing_subscriber::{
 };
 
 use self::json::JsonFormat;
+use crate::cli::changes_direction;
 
 /// The environment variable with the filter.
 const VARIABLE: &str = "A2AD_LOG";
@@ -71,10 +76,8 @@ fn setting() -> String {
 pub(crate) fn start(warnings: &[String], otlp: Option<&str>) -> anyhow::Result<Guard> {
     let (filter, _) = filter::parse(VARIABLE, &setting());
     let shared = Arc::new(Shared::default());
-    let output = LogWriter {
-        stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()),
-        shared: Arc::clone(&shared),
-    };
+    let output =
+        LogWriter { out: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()), shared: Arc::clone(&shared) };
     let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES);
     let (writer, worker) = queue.thread_name("a2ad-log").finish(output);
     let _ = shared.dropped.set(writer.error_counter());
@@ -178,22 +181,41 @@ impl Shared {
 }
 
 /// The thread's writer. `flush` is called whenever the queue is empty.
-struct LogWriter {
-    stderr: BufWriter<Stderr>,
+struct LogWriter<W: Write> {
+    out: BufWriter<W>,
     shared: Arc<Shared>,
 }
 
-impl Write for LogWriter {
+impl<W: Write> Write for LogWriter<W> {
+    /// Writes a whole line, or several.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stderr.write(bytes)
+        self.out.write_all(&without_direction(bytes))?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stderr.flush()?;
+        self.out.flush()?;
         self.shared.report_dropped();
         self.shared.wait_for_batch();
         Ok(())
     }
+}
+
+/// Escapes the marks that change the direction of text; the same in JSON and in text.
+fn without_direction(line: &[u8]) -> Cow<'_, [u8]> {
+    let text = String::from_utf8_lossy(line);
+    if !text.contains(changes_direction) {
+        return line.into();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if changes_direction(character) {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped.into_bytes().into()
 }
 
 /// Hours, minutes and seconds in UTC, for people.
@@ -203,5 +225,20 @@ impl FormatTime for TimeOfDay {
     fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
         let now = self.0.now().to_string();
         out.write_str(now.get(11..19).unwrap_or(&now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_that_change_the_direction_of_text_are_escaped() {
+        let out = BufWriter::new(Vec::new());
+        let mut writer = LogWriter { out, shared: Arc::default() };
+        writer.write_all("{\"error\":\"a\u{202e}b\u{2066}c\u{200f}\u{61c}\"}\n".as_bytes()).unwrap();
+        writer.write_all("שלום – é\u{200d}\n".as_bytes()).unwrap();
+        let written = String::from_utf8(writer.out.into_inner().unwrap()).unwrap();
+        assert_eq!(written, "{\"error\":\"a\\u202eb\\u2066c\\u200f\\u061c\"}\nשלום – é\u{200d}\n");
     }
 }

@@ -122,14 +122,20 @@ impl Output {
     }
 }
 
-/// Whether a terminal would interpret a character instead of showing it. Those that control the direction of text are no
-/// control characters of Unicode.
+/// Whether a terminal would interpret a character instead of showing it.
 fn is_control(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        character => character.is_control(),
+        character => character.is_control() || changes_direction(character),
     }
+}
+
+/// Whether a character controls the direction of text. These are no control characters of Unicode.
+pub(crate) fn changes_direction(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// Removes what a terminal would interpret.
