@@ -227,10 +227,7 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
         warnings,
     } = settings;
     let signals = Signals::new();
-    if let Some(watchdog) = Watchdog::start() {
-        // Also while the runtime ends, after this has returned.
-        watchdog.keep();
-    }
+    let watchdog = Watchdog::start();
     let opened = OpenStore::open(&store, &limits)?;
     let admin_token = AdminToken::of(&store)?;
     server_options.auth.admin_token = Some(admin_token.secret());
@@ -254,11 +251,16 @@ pub async fn serve(listeners: Listeners, settings: Settings) -> Result<(), Serve
     }
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(addresses));
     let (current, service) = (server.current_catalog(), server.service());
-    let serving = serve_until_stopped(server, listeners.sockets, signals, drain_delay);
+    let stop = Stop { signals, watchdog: watchdog.as_ref(), drain_delay };
+    let serving = serve_until_stopped(server, listeners.sockets, stop);
     let served = tokio::select! {
         served = serving => served,
         never = apply_reloads(&current, &service, reloads) => match never {},
     };
+    if let Some(watchdog) = watchdog {
+        // Also while the runtime ends, after this has returned.
+        watchdog.keep();
+    }
     audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
     served
 }
@@ -311,24 +313,30 @@ pub(crate) fn default_drain_delay(addresses: &[ListenAddress]) -> Duration {
     if addresses.iter().all(|one| is_loopback(one.address)) { Duration::ZERO } else { Duration::from_secs(5) }
 }
 
+/// How a server is stopped.
+pub(crate) struct Stop<'a> {
+    pub(crate) signals: Signals,
+    pub(crate) watchdog: Option<&'a Watchdog>,
+    pub(crate) drain_delay: Duration,
+}
+
 /// Serves until a signal arrives, then shuts down gracefully; a second signal forces the exit.
 pub(crate) async fn serve_until_stopped(
     server: Server,
     sockets: Vec<listen::Socket>,
-    mut signals: Signals,
-    drain_delay: Duration,
+    mut stop: Stop<'_>,
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
     let serving = listen::serve_all(sockets, server.service(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {
         () = &mut serving => None,
-        () = signals.next() => None,
+        () = stop.signals.next() => None,
         failure = server.failed() => Some(failure),
     };
     server.set_not_ready(SHUTDOWN_LIMIT + CONNECTIONS_LIMIT);
     if failed.is_none() {
-        failed = shut_down(&server, &mut serving, &shutdown, drain_delay).await;
+        failed = shut_down(&server, &mut serving, &shutdown, &stop).await;
     }
     shutdown.cancel();
     if failed.is_some() {
@@ -345,9 +353,9 @@ async fn shut_down(
     server: &Server,
     serving: &mut (impl FusedFuture<Output = ()> + Unpin),
     shutdown: &CancellationToken,
-    drain_delay: Duration,
+    stop: &Stop<'_>,
 ) -> Option<ServeError> {
-    let gracefully = async { tokio::join!(drain(server, shutdown, drain_delay), ended(serving)) };
+    let gracefully = async { tokio::join!(drain(server, shutdown, stop.drain_delay), ended(serving)) };
     tokio::select! {
         ended = tokio::time::timeout(SHUTDOWN_LIMIT + CONNECTIONS_LIMIT, gracefully) => {
             if ended.is_err() {
@@ -365,6 +373,9 @@ async fn shut_down(
                 _ = tokio::time::timeout(LAST_RESPONSES, at_once) => {}
             }
         }
+    }
+    if let Some(watchdog) = stop.watchdog {
+        watchdog.drained();
     }
     let failed = server.flush().await;
     if failed.is_none() {

@@ -462,7 +462,7 @@ impl Builder {
         let unprotected: Vec<&str> = self.unprotected().collect();
         let Listeners { addresses, sockets } = Listeners::bind(addresses, &unprotected).await?;
         let signals = serve::Signals::new();
-        let _watchdog = Watchdog::start();
+        let watchdog = Watchdog::start();
         let (server, Started { server_options, store, admin_token }) = self.start(&addresses)?;
         // Before the addresses are shown: commands that are run then look for them in the record.
         server.record(InstanceState::Serving, &addresses);
@@ -475,7 +475,8 @@ impl Builder {
         let audit = serve::ProcessAudit { audit: server_options.audit.clone(), clock: server.clock() };
         audit.record("server.start", None).await;
         let drain_delay = serve::default_drain_delay(addresses);
-        let served = serve::serve_until_stopped(server, sockets, signals, drain_delay).await;
+        let stop = serve::Stop { signals, watchdog: watchdog.as_ref(), drain_delay };
+        let served = serve::serve_until_stopped(server, sockets, stop).await;
         audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
         served
     }
