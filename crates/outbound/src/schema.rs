@@ -28,6 +28,7 @@ use protocol::Json;
 use self::{
     budget::{Budget, TooComplex},
     graph::{Graph, NoGraph, options},
+    large::Places,
     walk::{Walk, text_steps},
 };
 
@@ -129,7 +130,7 @@ impl Schema {
             // It cannot need more by much; that it ends does not depend on the estimate.
             SchemaCheck::Done(self.result(root, &tree, steps, &mut Budget::steps(10 * INLINE_STEPS)))
         } else {
-            SchemaCheck::Large(large::check(self.clone(), root, tree, steps))
+            Places::of(root).check(self.clone(), root, tree, steps)
         }
     }
 

@@ -255,6 +255,29 @@ async fn large_check_ends_at_its_deadline() {
 }
 
 #[tokio::test]
+async fn large_checks_beyond_the_bound_are_refused() {
+    static PLACES: Places = Places::new(128);
+    let numbers = schema(r#"{"items":{"type":"number"}}"#);
+    let tree = || Tree::from(vec![1; 9_000]);
+    let check = || PLACES.check(numbers.clone(), "arguments", tree(), numbers.steps(&tree()));
+    let (mut taken, mut refused) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 {
+        match check() {
+            SchemaCheck::Large(check) => taken.push(check),
+            SchemaCheck::Done(result) => refused.push(result.unwrap_err()),
+        }
+    }
+    assert_eq!(taken.len(), 128);
+    assert!(refused[0].contains("try again"), "{}", refused[0]);
+    for check in taken {
+        assert_eq!(check.await.await, Ok(()));
+    }
+    assert!(matches!(check(), SchemaCheck::Large(_)));
+    // A flood of arguments does not delay results.
+    assert!(!std::ptr::eq(Places::of("arguments"), Places::of("result")));
+}
+
+#[tokio::test]
 async fn regular_expression_that_backtracks_ends_at_the_deadline() {
     let pattern = r"^((a+)\\2?)+$";
     let texts = |length: usize| format!("[{}]", vec![format!(r#""{}!""#, "a".repeat(60)); length].join(","));
