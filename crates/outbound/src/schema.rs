@@ -150,6 +150,16 @@ impl Schema {
         }
     }
 
+    /// Compiles what a check of so many steps needs. How long that takes depends on the schema alone, and it is done once.
+    fn prepare(&self, steps: u64) {
+        if self.is_left_to_library(steps) {
+            self.validator();
+            self.graph();
+        } else {
+            self.graph().compile();
+        }
+    }
+
     fn is_left_to_library(&self, steps: u64) -> bool {
         matches!(self.0.size, Size::Expanded(_)) && steps <= LIBRARY_STEPS
     }
@@ -217,10 +227,7 @@ fn measured(text: &Json) -> Result<(Tree, Size), InvalidSchema> {
     let graph = match Graph::new(&tree) {
         Ok(graph) => graph,
         Err(NoGraph::TooLarge) => return Err(InvalidSchema::TooComplex),
-        Err(NoGraph::Unresolved) => {
-            compile(&tree)?;
-            return Err(InvalidSchema::Invalid("a reference cannot be resolved".to_owned()));
-        }
+        Err(NoGraph::Unresolved(problem)) => return Err(InvalidSchema::Invalid(problem)),
     };
     let in_place = graph.largest_in_place();
     if in_place.size > MAX_EXPANSION || in_place.depth > MAX_IN_PLACE_DEPTH {

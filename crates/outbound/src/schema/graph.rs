@@ -78,8 +78,8 @@ pub(super) enum Rule {
 /// Why a schema has no graph.
 #[derive(Debug)]
 pub(super) enum NoGraph {
-    /// A reference leads nowhere, or the dialect is unknown. The library says more.
-    Unresolved,
+    /// A reference leads nowhere, or the dialect is unknown.
+    Unresolved(String),
     /// It has too many subschemas.
     TooLarge,
 }
@@ -109,6 +109,14 @@ impl Graph {
         self.nodes.iter().map(|node| own(node) + rules(node)).sum()
     }
 
+    /// Compiles everything, which is done at the first use otherwise.
+    pub(super) fn compile(&self) {
+        for node in &self.nodes {
+            node.assertions.iter().for_each(Assertions::compile);
+            node.rules.iter().for_each(Rule::compile);
+        }
+    }
+
     /// Whether a regular expression in it can backtrack.
     pub(super) fn can_backtrack(&self) -> bool {
         let in_rules = |node: &Node| node.rules.iter().any(Rule::can_backtrack);
@@ -129,6 +137,15 @@ impl Rule {
             Self::PatternProperties(patterns) => patterns.iter().map(|(pattern, _)| pattern.steps()).sum(),
             Self::AdditionalProperties { patterns, .. } => patterns.iter().map(Pattern::steps).sum(),
             _ => 0,
+        }
+    }
+
+    fn compile(&self) {
+        match self {
+            Self::Closed(assertions) => assertions.compile(),
+            Self::PatternProperties(patterns) => patterns.iter().for_each(|(pattern, _)| pattern.compile()),
+            Self::AdditionalProperties { patterns, .. } => patterns.iter().for_each(Pattern::compile),
+            _ => {}
         }
     }
 

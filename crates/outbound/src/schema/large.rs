@@ -60,6 +60,7 @@ impl Places {
             let check = async move {
                 let checked = spawn_blocking(move || {
                     let _places = (taken, place);
+                    schema.prepare(steps);
                     schema.result(root, &tree, steps, &mut Budget::time(DEADLINE))
                 });
                 checked.await.unwrap_or_else(|_| Err(format!("{root}: the check was interrupted; try again")))

@@ -150,10 +150,13 @@ fn with_unevaluated(chain: &str) -> String {
 fn long_chains_on_one_value_are_refused_before_the_library_sees_them() {
     let references = with_unevaluated(&chain(4_500, |next| next.to_owned()));
     let alternatives = with_unevaluated(&chain(1_500, |next| format!(r#"{{"anyOf":[true,{next}]}}"#)));
+    let dangling = references.replace(r#"{"type":"string"}"#, r##"{"$ref":"#/$defs/missing"}"##);
     for text in [references, alternatives] {
         let refused = on_worker_stack(|| Schema::new(json(&text)).map(drop));
         assert!(matches!(refused, Err(InvalidSchema::TooComplex)), "{refused:?}");
     }
+    let refused = on_worker_stack(|| Schema::new(json(&dangling)).map(drop)).unwrap_err().to_string();
+    assert!(refused.contains("/$defs/missing"), "{refused}");
 }
 
 /// A circle of chains: the way through all of them is long, but not the one from the first definition.
@@ -300,6 +303,48 @@ async fn regular_expression_that_backtracks_ends_at_the_deadline() {
         self::schema(r#"{"patternProperties":{"^(?!_)":{"type":"number"}},"additionalProperties":false}"#);
     assert_eq!(result(&names, r#"{"a":1}"#), Ok(()));
     assert!(error(&names, r#"{"_a":1}"#).contains("_a"));
+}
+
+#[test]
+fn regular_expressions_that_need_much_memory_are_refused() {
+    let refused = Schema::new(json(r#"{"properties":{"a":{"pattern":"^([a-z]{1,200}x){1,500}$"}}}"#));
+    assert!(matches!(refused, Err(InvalidSchema::Invalid(_))), "{refused:?}");
+    schema(r#"{"pattern":"^[\\w.-]{1,256}@[\\p{L}0-9-]{1,63}[.][a-z]{2,63}$"}"#);
+}
+
+#[tokio::test]
+async fn compilation_does_not_count_towards_the_time_of_a_check() {
+    let property = |number| format!(r#""p{number}":{{"pattern":"^{number}([a-z]{{1,100}}x){{1,30}}$"}}"#);
+    let properties = (0..40).map(property).collect::<Vec<_>>().join(",");
+    let schema = schema(&format!(r##"{{"properties":{{"next":{{"$ref":"#"}},{properties}}}}}"##));
+    let value = Tree::from_iter((0..40).map(|number| (format!("p{number}"), format!("{number}ax"))));
+    match Places::of("arguments").check(schema, "arguments", value, u64::MAX) {
+        SchemaCheck::Large(check) => assert_eq!(check.await.await, Ok(())),
+        SchemaCheck::Done(result) => panic!("the check is small: {result:?}"),
+    }
+}
+
+#[test]
+fn names_of_properties_count_by_their_length() {
+    let schema = schema(r##"{"properties":{"a":{"$ref":"#"}},"propertyNames":{"not":{"maxLength":0}}}"##);
+    let value = parse(&json(&format!(r#"{{"{}":1}}"#, "x".repeat(1 << 20)))).unwrap();
+    assert_eq!(Walk::new(schema.graph(), &mut Budget::steps(17_000)).allows(&value), Err(TooComplex));
+    assert_eq!(Walk::new(schema.graph(), &mut Budget::steps(40_000)).allows(&value), Ok(true));
+}
+
+/// Each of its resources can be reached by many ways, which differ in what a dynamic reference means.
+#[test]
+fn dynamic_references_with_many_ways_are_refused() {
+    let resource = |number: usize| {
+        let next = (number + 1..16).map(|next| format!(r#""p{next}":{{"$ref":"r{next}"}}"#));
+        let next = next.collect::<Vec<_>>().join(",");
+        format!(r##""r{number}":{{"$id":"r{number}","properties":{{"d":{{"$dynamicRef":"#x"}},{next}}},"$defs":{{"x":{{"$dynamicAnchor":"x"}}}}}}"##)
+            .replace(",}", "}")
+    };
+    let resources = (0..16).map(resource).collect::<Vec<_>>().join(",");
+    let refused =
+        Schema::new(json(&format!(r#"{{"$id":"http://a.example/","$ref":"r0","$defs":{{{resources}}}}}"#)));
+    assert!(matches!(refused, Err(InvalidSchema::TooComplex)), "{refused:?}");
 }
 
 #[test]

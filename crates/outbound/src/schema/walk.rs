@@ -29,8 +29,8 @@ pub(super) struct Walk<'g, 'b> {
     budget: &'b mut Budget,
     /// How well each value fits each subschema; `None` if it is valid. By address: the value outlives the check.
     judged: HashMap<(NodeId, usize), Option<Fit>>,
-    /// The names of properties that were judged as values.
-    names: Vec<Rc<Tree>>,
+    /// The names of properties that were judged as values, by their addresses.
+    names: HashMap<usize, Rc<Tree>>,
     depth: u32,
 }
 
@@ -38,7 +38,7 @@ type Judged<T> = Result<T, TooComplex>;
 
 impl<'g, 'b> Walk<'g, 'b> {
     pub(super) fn new(graph: &'g Graph, budget: &'b mut Budget) -> Self {
-        Self { graph, budget, judged: HashMap::new(), names: Vec::new(), depth: 0 }
+        Self { graph, budget, judged: HashMap::new(), names: HashMap::new(), depth: 0 }
     }
 
     /// Whether the value is valid.
@@ -219,14 +219,24 @@ impl<'g, 'b> Walk<'g, 'b> {
         names: impl Iterator<Item = &'v String>,
     ) -> Judged<Option<Failure<'v>>> {
         for name in names {
-            let name = Rc::new(Tree::String(name.clone()));
-            // Kept, so that no other name gets its address.
-            self.names.push(Rc::clone(&name));
+            let name = self.as_value(name)?;
             if let Some(fit) = self.fit(node, &name)? {
                 return Ok(Some(Failure { kind: Kind::Name { node, name }, fit }));
             }
         }
         Ok(None)
+    }
+
+    /// A name as a value. It is kept, so that it is copied once, and no other name gets its address.
+    fn as_value(&mut self, name: &String) -> Judged<Rc<Tree>> {
+        let address = std::ptr::from_ref(name).addr();
+        if let Some(value) = self.names.get(&address) {
+            return Ok(Rc::clone(value));
+        }
+        let value = Rc::new(Tree::String(name.clone()));
+        self.budget.spend(text_steps(&value))?;
+        self.names.insert(address, Rc::clone(&value));
+        Ok(value)
     }
 
     fn item_rule<'v>(&mut self, rule: &'g Rule, value: &'v Tree) -> Judged<Option<Failure<'v>>>

@@ -13,6 +13,10 @@ use super::super::Tree;
 const BACKTRACKING_STEPS: u64 = 2_000;
 /// How often a regular expression may backtrack on one text.
 const MAX_BACKTRACKS: usize = 10_000;
+/// The largest compiled regular expression.
+const MAX_PATTERN_BYTES: usize = 4 << 20;
+/// What it may remember of texts, for each thread that uses it.
+const MAX_PATTERN_CACHE_BYTES: usize = 1 << 20;
 /// What only regular expressions have that can backtrack; others take time in proportion to the text.
 const BACKTRACKING: [&str; 11] = ["(?=", "(?!", "(?<", "(?>", "(?(", "\\k", "\\G", "++", "*+", "?+", "}+"];
 
@@ -44,6 +48,10 @@ impl Assertions {
     /// The first error.
     pub(in super::super) fn error<'a>(&self, value: &'a Tree) -> Option<ValidationError<'a>> {
         self.validator()?.validate(value).err()
+    }
+
+    pub(super) fn compile(&self) {
+        self.validator();
     }
 
     /// Keywords that the library does not take are no assertions: it has taken the whole schema.
@@ -88,9 +96,14 @@ fn can_backtrack(pattern: &str) -> bool {
     has_reference || BACKTRACKING.iter().any(|part| pattern.contains(part))
 }
 
-/// How the library checks: a regular expression gives up instead of running for long.
+/// How the library checks: a regular expression gives up instead of running for long, and one that needs much memory is
+/// an error of its schema.
 pub(in super::super) fn options<'a>() -> ValidationOptions<'a> {
-    jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(MAX_BACKTRACKS)
+        .size_limit(MAX_PATTERN_BYTES)
+        .dfa_size_limit(MAX_PATTERN_CACHE_BYTES);
+    jsonschema::options().with_pattern_options(patterns)
 }
 
 impl Pattern {
@@ -105,6 +118,10 @@ impl Pattern {
 
     pub(super) fn can_backtrack(&self) -> bool {
         self.0.can_backtrack()
+    }
+
+    pub(super) fn compile(&self) {
+        self.0.compile();
     }
 
     pub(in super::super) fn matches(&self, name: &str) -> bool {

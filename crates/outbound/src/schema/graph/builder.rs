@@ -11,8 +11,10 @@ use super::{
     Assertions, NoGraph, Node, NodeId, Pattern, Rule, has_siblings_of_ref,
 };
 
-/// The most subschemas.
-const MAX_NODES: usize = 500_000;
+/// The most subschemas, each counted with what leads to it.
+const MAX_NODES: usize = 50_000;
+/// How much of the address of a resource counts like a subschema, in bytes.
+const ADDRESS_BYTES: usize = 64;
 /// The base of references in a schema that does not name its own.
 const BASE: &str = "json-schema:///";
 /// Keywords that look at the value alone.
@@ -41,7 +43,6 @@ const ASSERTIONS: [&str; 21] = [
 ];
 
 pub(super) fn nodes(schema: &Tree) -> Result<Vec<Node>, NoGraph> {
-    let unresolved = |_| NoGraph::Unresolved;
     let draft = Draft::default().detect(schema);
     let resource = draft.create_resource_ref(schema);
     let base = resource.id().unwrap_or(BASE).trim_end_matches('#').to_owned();
@@ -49,13 +50,18 @@ pub(super) fn nodes(schema: &Tree) -> Result<Vec<Node>, NoGraph> {
     let registry = registry.map_err(unresolved)?;
     let base = uri::from_str(&base).map_err(unresolved)?;
     let root = registry.resolver(base).lookup("#").map_err(unresolved)?;
-    let mut builder = Builder { ids: HashMap::new(), waiting: Vec::new(), is_dynamic: is_dynamic(schema) };
+    let mut builder =
+        Builder { ids: HashMap::new(), waiting: Vec::new(), size: 0, is_dynamic: is_dynamic(schema) };
     builder.id(root.contents(), root.resolver(), draft)?;
     let mut nodes = Vec::new();
     while let Some(subschema) = builder.waiting.get(nodes.len()).cloned() {
         nodes.push(builder.node(&subschema)?);
     }
     Ok(nodes)
+}
+
+fn unresolved(error: impl ToString) -> NoGraph {
+    NoGraph::Unresolved(error.to_string())
 }
 
 /// Whether what a reference means may depend on how it is reached.
@@ -75,6 +81,8 @@ struct Builder<'a> {
     ids: HashMap<(usize, Vec<String>), NodeId>,
     /// All subschemas that were found; their position is their id.
     waiting: Vec<Subschema<'a>>,
+    /// How large they are, in subschemas.
+    size: usize,
     is_dynamic: bool,
 }
 
@@ -89,12 +97,14 @@ impl<'a> Builder<'a> {
     fn id(&mut self, contents: &'a Tree, resolver: &Resolver<'a>, draft: Draft) -> Result<NodeId, NoGraph> {
         let draft = draft.detect(contents);
         let resource = draft.create_resource_ref(contents);
-        let resolver = resolver.in_subresource(resource).map_err(|_| NoGraph::Unresolved)?;
+        let resolver = resolver.in_subresource(resource).map_err(unresolved)?;
         let key = (std::ptr::from_ref(contents).addr(), self.scope(&resolver));
         if let Some(id) = self.ids.get(&key) {
             return Ok(*id);
         }
-        if self.waiting.len() == MAX_NODES {
+        let addresses = key.1.iter().map(|address| 1 + address.len() / ADDRESS_BYTES);
+        self.size += 1 + addresses.sum::<usize>();
+        if self.size > MAX_NODES {
             return Err(NoGraph::TooLarge);
         }
         let id = NodeId::try_from(self.waiting.len()).expect("the number of nodes is limited");
@@ -305,7 +315,7 @@ impl<'a> Rules<'_, 'a> {
         self.add_reference("$ref")?;
         match self.at.draft {
             Draft::Draft201909 if self.keywords.contains_key("$recursiveRef") => {
-                let target = self.at.resolver.lookup_recursive_ref().map_err(|_| NoGraph::Unresolved)?;
+                let target = self.at.resolver.lookup_recursive_ref().map_err(unresolved)?;
                 let node = self.builder.id(target.contents(), target.resolver(), self.at.draft)?;
                 self.found.push(Rule::Reference(node));
                 Ok(())
@@ -319,7 +329,7 @@ impl<'a> Rules<'_, 'a> {
     fn add_reference(&mut self, keyword: &str) -> Result<(), NoGraph> {
         let reference = self.keywords.get(keyword).and_then(Tree::as_str).filter(|text| !text.is_empty());
         let Some(reference) = reference else { return Ok(()) };
-        let target = self.at.resolver.lookup(reference).map_err(|_| NoGraph::Unresolved)?;
+        let target = self.at.resolver.lookup(reference).map_err(unresolved)?;
         if !std::ptr::eq(target.contents(), self.at.contents) {
             let (contents, resolver, draft) = target.into_inner();
             let node = self.builder.id(contents, &resolver, draft)?;
