@@ -22,7 +22,7 @@ use tokio::process::Command;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AGENT: &str = "main";
 
-/// `ask` asks its client for a name and returns it; `echo` returns at once.
+/// `ask` asks its client for a name and returns it, `odd` with a schema of an unknown dialect; `echo` returns at once.
 const MCP_SERVER: &str = r#"
 import json, sys
 
@@ -32,7 +32,7 @@ def send(**message):
 def text(text):
     return {"content": [{"type": "text", "text": text}]}
 
-tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "echo")]
+tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "odd", "echo")]
 form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 asking = None
 for line in sys.stdin:
@@ -43,14 +43,18 @@ for line in sys.stdin:
                             "serverInfo": {"name": "asking", "version": "1"}})
     elif method == "tools/list":
         send(id=id, result={"tools": tools})
-    elif method == "tools/call" and message["params"]["name"] == "ask":
+    elif method == "tools/call" and message["params"]["name"] in ("ask", "odd"):
         asking = id
-        send(id="question", method="elicitation/create", params={"message": "name?", "requestedSchema": form})
+        odd = {"$schema": "https://schemas.example/unknown"} if message["params"]["name"] == "odd" else {}
+        send(id="question", method="elicitation/create",
+             params={"message": "name?", "requestedSchema": {**form, **odd}})
     elif method == "tools/call":
         send(id=id, result=text("echo"))
     elif method is None and id == "question":
         if message["result"]["action"] == "accept":
             send(id=asking, result=text(message["result"]["content"]["name"]))
+        elif odd:
+            send(id=asking, result=text(message["result"]["action"]))
     elif id is not None:
         send(id=id, error={"code": -32601, "message": "unknown method"})
 "#;
@@ -263,4 +267,17 @@ async fn question_in_a_pool_of_one_is_lost_when_another_key_calls() {
     println!("echo after a question in a pool of one: {delay:?}");
     assert!(delay < Duration::from_secs(5), "{delay:?}");
     assert_lost(&alice.answer(&asked).await);
+}
+
+/// It was asked for ever: each answer was refused, and the process stayed taken.
+#[tokio::test(flavor = "multi_thread")]
+async fn question_whose_answer_cannot_be_checked_fails_the_task_and_frees_its_process() {
+    let fixture = Fixture::start("pool = { max = 1 }").await;
+    let [mut alice, _] = fixture.callers();
+    let params = skill_message("odd", 0, false);
+    let task = alice.call("SendMessage", params).await.unwrap()["task"].take();
+    assert_eq!(state(&task), "TASK_STATE_FAILED", "{task}");
+    let text = task["status"]["message"]["parts"][0]["text"].as_str().unwrap();
+    assert!(text.contains("cannot be checked: the server's schema is"), "{text}");
+    assert!(alice.echo().await < Duration::from_secs(5));
 }

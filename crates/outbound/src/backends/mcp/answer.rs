@@ -6,6 +6,8 @@ use protocol::{
     json::read::{Node, Path},
 };
 
+use serde_json::value::RawValue;
+
 use super::messages::{Answer, Question, Requests};
 use crate::schema::Schema;
 
@@ -87,12 +89,24 @@ pub(super) fn answer(message: &Message, question: &Question) -> Result<Given, St
         return Ok(Given::Answer(rejection));
     }
     let Question::Form { schema, .. } = question else { return Ok(Given::Answer(Answer::Accept(None))) };
-    let text =
-        Json::parse(schema.get()).map_err(|problem| format!("the server's schema is not {problem}"))?;
-    let schema = Schema::new(text).map_err(|error| format!("the server's schema is {error}"))?;
+    let schema = compiled(schema)?;
     let accepted = data(message).filter(|data| action(data).is_some());
     let unpacked = accepted.map(|data| with_data(message, &member(data, "content").unwrap_or_else(empty)));
     Ok(Given::Form(Arguments::of(unpacked.as_ref().unwrap_or(message), Some(&schema)), schema))
+}
+
+/// Why no answer to one of these questions can be checked, so that it would be asked for ever; `None`: all can be answered.
+pub(super) fn unanswerable<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Option<String> {
+    questions.into_iter().find_map(|question| match question {
+        Question::Form { schema, .. } => compiled(schema).err(),
+        Question::Url { .. } | Question::Unsupported => None,
+    })
+}
+
+fn compiled(schema: &RawValue) -> Result<Schema, String> {
+    let text =
+        Json::parse(schema.get()).map_err(|problem| format!("the server's schema is not {problem}"))?;
+    Schema::new(text).map_err(|error| format!("the server's schema is {error}"))
 }
 
 /// Whether the client declines or cancels: by a text that is just this, or by `{"action": …}`.
@@ -145,7 +159,6 @@ fn with_data(message: &Message, data: &Json) -> Message {
 #[cfg(test)]
 mod tests {
     use protocol::Role;
-    use serde_json::value::RawValue;
 
     use super::*;
 

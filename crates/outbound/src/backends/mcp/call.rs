@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use self::progress::Reports;
 use super::{
     McpServer,
-    answer::{self, answer, answers, rejection},
+    answer::{self, answer, answers, rejection, unanswerable},
     messages::{Answer, CallError, InputRequired, Requests, Response},
     parked::ParkedCall,
     reply::{self, State},
@@ -209,7 +209,8 @@ impl McpTool {
                     }
                     Event::Asked(asked) => {
                         reports.send(call).await?;
-                        return Ok(Driven::Ended(self.park(call, ParkedCall { open, asked, lease }, None)));
+                        let parked = ParkedCall { open, asked, lease };
+                        return Ok(Driven::Ended(self.ask(call, parked)));
                     }
                     Event::Ended(result) => {
                         open.unread_progress().into_iter().for_each(|notice| reports.add(notice));
@@ -246,6 +247,18 @@ impl McpTool {
             result => reply::reply(self.name(), result),
         };
         Ok(Driven::Ended(reply))
+    }
+
+    /// Asks the client, unless no answer could be checked: then the call is cancelled.
+    fn ask(&self, call: &Call<'_>, parked: ParkedCall) -> Reply {
+        match unanswerable([&parked.asked.question]) {
+            Some(problem) => {
+                // Before the cancellation, so that also a server ends the call that ignores that.
+                let _ = parked.asked.answer.send(Answer::Cancel);
+                reply::not_asked(self.name(), &problem)
+            }
+            None => self.park(call, parked, None),
+        }
     }
 
     /// The call stays open while the client answers. `problem` is what was wrong with its last answer.

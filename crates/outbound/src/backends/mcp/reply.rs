@@ -3,6 +3,7 @@
 use protocol::{Json, Part, json::write::Writer};
 use serde::{Deserialize, Serialize};
 
+use super::answer::unanswerable;
 use super::messages::{CallError, InputRequired, Progress, Question, Requests, Response, ToolResult};
 use crate::backend::{self, Failure, Reply};
 
@@ -29,7 +30,10 @@ pub(super) fn reply(server: &str, result: Result<Response, CallError>) -> Reply 
         Ok(Response::Complete(result)) => complete(result),
         Ok(Response::InputRequired(InputRequired { requests, state })) => {
             let kept = State::Input { requests: requests.clone(), state };
-            ask(server, &requests, None, &kept)
+            match unanswerable(requests.iter().map(|(_, question)| question)) {
+                Some(problem) => not_asked(server, &problem),
+                None => ask(server, &requests, None, &kept),
+            }
         }
         Ok(Response::Task(_)) => Reply::fail(format!("the task of the MCP server {server} was not followed")),
         Err(error) => failed(server, error),
@@ -84,6 +88,11 @@ fn credentials(parts: Vec<Part>, kept: &State) -> Reply {
         Some(state) => Reply::AskForCredentials(backend::Question { parts, state }),
         None => Reply::fail("what the call needs later is too large"),
     }
+}
+
+/// Fails because the client could not answer the server's question.
+pub(super) fn not_asked(server: &str, problem: &str) -> Reply {
+    Reply::fail(format!("the MCP server {server} asks for input that cannot be checked: {problem}"))
 }
 
 /// Asks the client. `problem` is what was wrong with its last answer.

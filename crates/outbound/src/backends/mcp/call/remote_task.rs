@@ -10,6 +10,7 @@ use super::{McpTool, cancelled, deadline};
 use crate::{
     backend::{Call, Reply},
     backends::mcp::{
+        answer::unanswerable,
         messages::{Answer, CallError, RemoteTask, Response, TaskUpdate},
         reply::{self, State},
         server::Lease,
@@ -88,6 +89,10 @@ impl McpTool {
                     }
                 }
                 Ok(TaskUpdate::Asks(requests)) => {
+                    if let Some(problem) = unanswerable(requests.iter().map(|(_, question)| question)) {
+                        connection.cancel_task(&id).await;
+                        return Ok(reply::not_asked(self.name(), &problem));
+                    }
                     let kept = State::Task { id, requests: requests.clone() };
                     return Ok(reply::ask(self.name(), &requests, None, &kept));
                 }
