@@ -1,5 +1,6 @@
 //! The backends, one module each.
 
+pub mod a2a;
 pub mod command;
 pub mod http;
 #[cfg(feature = "mcp")]

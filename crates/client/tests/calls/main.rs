@@ -6,6 +6,7 @@ mod dialects;
 mod discovery;
 mod follow;
 mod hostile_cards;
+mod http2;
 mod operations;
 mod scripted_agent;
 

@@ -1,6 +1,5 @@
 //! The agents of a server as agents of this process, which pass each turn on.
 
-mod agent;
 mod follow;
 
 use std::{collections::HashMap, sync::Arc};
@@ -11,7 +10,10 @@ use engine::{
     SkillSchema, SkillSet,
 };
 use futures_util::{StreamExt as _, stream};
-use outbound::skill::SCHEMAS_EXTENSION;
+use outbound::{
+    backends::a2a::{OpenCalls, RemoteAgent},
+    skill::SCHEMAS_EXTENSION,
+};
 use protocol::{
     AgentCard, Json,
     json::read::{Node, Path, Read},
@@ -21,7 +23,6 @@ use super::super::{
     directory::{Directory, ListedAgent},
     failure::{Failure, code},
 };
-use agent::{OpenCalls, RemoteAgent};
 pub(super) use follow::{ListWatch, follow};
 
 /// Cards that are requested concurrently.

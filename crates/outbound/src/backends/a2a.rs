@@ -1,4 +1,5 @@
-//! One agent of a server: passes each turn on, and cancels at the server what is given up here.
+//! A remote agent as the work of skills: sends each turn's message with [`client::Client`], turns the reply into an
+//! [`Outcome`], and cancels at the remote agent what is given up here.
 
 use std::{
     collections::HashMap,
@@ -14,23 +15,23 @@ use tokio::{task::JoinSet, time::timeout};
 /// How long the last cancellations may take.
 const FINISH_LIMIT: Duration = Duration::from_secs(3);
 
-/// Passes each turn on to an agent of a server.
-pub(super) struct RemoteAgent {
+/// Passes each turn on to a remote agent.
+pub struct RemoteAgent {
     client: Arc<Client>,
     calls: Arc<OpenCalls>,
 }
 
-/// What outlives a turn. All agents share it, also those that are replaced when the server's card changes.
+/// What outlives a turn. Agents may share it: one that replaces another, because its card has changed, answers its tasks.
 #[derive(Default)]
-pub(in crate::cli::mcp) struct OpenCalls {
-    /// The server's tasks that wait for an answer, by the id of ours.
+pub struct OpenCalls {
+    /// The remote tasks that wait for an answer, by the id of ours.
     waiting: Mutex<HashMap<TaskId, TaskId>>,
     cancellations: Mutex<JoinSet<()>>,
 }
 
 impl OpenCalls {
-    /// Waits until what was given up is cancelled at the server, up to a time limit.
-    pub(in crate::cli::mcp) async fn finish(&self) {
+    /// Waits until what was given up is cancelled at the remote agents, up to a time limit.
+    pub async fn finish(&self) {
         let mut cancellations = {
             let mut current = self.cancellations.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *current)
@@ -43,25 +44,29 @@ impl OpenCalls {
 }
 
 impl RemoteAgent {
-    pub(super) fn new(client: Arc<Client>, calls: Arc<OpenCalls>) -> Self {
+    /// Calls the agent of this client.
+    pub fn new(client: Arc<Client>, calls: Arc<OpenCalls>) -> Self {
         Self { client, calls }
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<TaskId, TaskId>> {
         self.calls.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The message of this turn, for the task that waits for it if there is one.
+    fn request(&self, turn: &Turn) -> SendMessage {
+        let message = Message::new("", Role::User, turn.message.parts.clone());
+        let request = SendMessage { skill: turn.skill.clone(), ..SendMessage::new(message) };
+        match self.waiting().remove(&turn.task_id) {
+            Some(task) => request.to_task(task),
+            None => request,
+        }
+    }
 }
 
 impl Agent for RemoteAgent {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
-        let message = Message::new("", Role::User, turn.message.parts.clone());
-        let request = SendMessage { skill: turn.skill.clone(), ..SendMessage::new(message) };
-        // A task that waits goes on with the answer.
-        let request = match self.waiting().remove(&turn.task_id) {
-            Some(task) => request.to_task(task),
-            None => request,
-        };
-        let mut follow = Follow::stream(&self.client, request).await?;
+        let mut follow = Follow::stream(&self.client, self.request(&turn)).await?;
         loop {
             // A task that is not known yet is cancelled when its first event arrives.
             let event = tokio::select! {
@@ -98,7 +103,7 @@ impl Agent for RemoteAgent {
         Ok(outcome(&turn, task))
     }
 
-    /// Nobody answers the question, so the server's task is canceled too.
+    /// The question gets no answer, so the remote task is canceled too.
     fn abandoned(&self, _scope: &Scope, task: &TaskId) {
         let Some(task) = self.waiting().remove(task) else { return };
         let client = Arc::clone(&self.client);
