@@ -10,8 +10,8 @@ use engine::{
     Limits, OnCrash, Outcome, Update,
     log::{Log, NewEntry},
     store::{
-        Advance, Conflict, JournalChange, JournalStep, MAX_UNANSWERED, StartState, Step, TurnPrecondition,
-        Visibility, WorkState,
+        Advance, Conflict, JournalChange, JournalStep, MAX_UNANSWERED, StartState, Step, StepOwner,
+        TurnPrecondition, Visibility, WorkState,
     },
     task::{
         CurrentState, PublicIds,

@@ -60,6 +60,7 @@ pub(super) fn nodes(schema: &Tree) -> Result<Vec<Node>, NoGraph> {
     Ok(nodes)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "errors of several types are passed to it by `map_err`")]
 fn unresolved(error: impl ToString) -> NoGraph {
     NoGraph::Unresolved(error.to_string())
 }
