@@ -9,27 +9,34 @@ mod replay;
 mod start;
 mod turn;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use protocol::{Dialect, ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState};
+use protocol::{
+    Dialect, ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState, Timestamp,
+};
 
 use self::turn::{StartResult, queue_full};
 use super::{get_task, push_configs::WebhookRequest};
 use crate::{
     catalog::RegisteredAgent,
+    context::Conversation,
     engine::{Call, EngineInner, ResponseNote},
     error::{Error, Result},
     feed::Watcher,
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
+    runner::TurnInput,
     scope::Scope,
-    skill::Skill,
+    skill::{
+        Skill,
+        call::{CallRequest, SkillCall, Stage},
+    },
     store::{
         Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted,
         TaskRow, View, Visibility,
     },
-    task::{PublicIds, artifact_log::ArtifactLog, fold},
+    task::{PublicIds, artifact_log::ArtifactLog, earlier_artifacts::EarlierArtifacts, fold},
 };
 
 /// How long the caller waits.
@@ -260,6 +267,51 @@ impl SendContext<'_> {
         let request = WebhookRequest { task: no, task_id: id, config, field };
         let (webhook, note) = request.webhook(self.engine, self.call, self.registered)?;
         Ok((Some(Box::new(webhook)), note))
+    }
+
+    /// The call of a skill that a task's first message asks for.
+    fn first_request<'a>(&'a self, message: &'a Arc<Message>) -> CallRequest<'a> {
+        CallRequest {
+            registered: self.registered,
+            limits: self.engine.runner.limits(),
+            scope: &self.call.scope,
+            named: self.skill,
+            before: None,
+            message,
+            history: &[],
+            saved: None,
+            stage: Stage::Request,
+        }
+    }
+
+    /// The first turn of a task.
+    fn first_turn(
+        &self,
+        no: TaskNo,
+        names: PublicIds,
+        call: SkillCall,
+        deadline: Option<Timestamp>,
+        size: u64,
+        conversation: Conversation,
+    ) -> TurnInput {
+        TurnInput {
+            no,
+            names,
+            scope: self.call.scope.clone(),
+            call,
+            deadline,
+            origin: self.call.origin,
+            seq: 1,
+            size,
+            progress_size: 0,
+            history: Vec::new(),
+            conversation,
+            open_artifacts: HashSet::new(),
+            earlier_artifacts: EarlierArtifacts::default(),
+            journal: Vec::new(),
+            deaths: 0,
+            trace: self.call.trace.clone(),
+        }
     }
 
     fn watch(&self, no: TaskNo) -> Watcher {

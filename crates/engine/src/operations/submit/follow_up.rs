@@ -13,12 +13,13 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_content},
+    ids::TaskNo,
     log::{Log, NewEntry},
     runner::TurnInput,
     skill::call::{CallRequest, SkillCall, Stage},
     store::{
-        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, SavedState, SkillSource,
-        StartState, Step, TaskRow, TurnPrecondition, Visibility, WorkState,
+        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NewWebhook, NotCommitted, SavedState,
+        SkillSource, StartState, Step, TaskRow, TurnPrecondition, Visibility, WorkState,
     },
     task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts},
 };
@@ -104,80 +105,47 @@ async fn start_turn(
     row: &TaskRow,
     opening: NewEntry,
 ) -> Result<Option<Submitted>> {
-    let SendContext { engine, call, key, .. } = ctx;
+    let SendContext { engine, call, .. } = ctx;
     let (webhook, note) = ctx.webhook(row.no, &names.task)?;
-    let (no, first) = (row.no, row.context.first);
-    let waiting = TurnPrecondition { when, fence: row.fence };
-    let Some(work) = engine.store.work(no).await? else { return Ok(None) };
+    let Some(work) = engine.store.work(row.no).await? else { return Ok(None) };
     let mut log = ctx.log(row, row.last_seq).with_first(work.log);
     let (task, artifacts) = ctx.fold(row, &mut log).await?;
-    let number = row.turn + i64::from(when == StartState::Terminal);
     let message = message_of(&opening)?;
     let size = counted_size(row) + message_size(&message);
     let skill_call = SkillCall::decide(CallRequest {
-        registered: ctx.registered,
-        limits: engine.runner.limits(),
-        scope: &call.scope,
         named: named_skill(row).or(ctx.skill),
         before: row.skill.as_deref(),
-        message: &message,
         history: &task.history,
         saved: work.saved.as_ref(),
         stage: match when {
             StartState::Interrupted => Stage::Answer,
             StartState::Terminal => Stage::Request,
         },
+        ..ctx.first_request(&message)
     })
     .await;
-    let (skill, skill_source, admitted) = skill_call.selected();
     let drops_saved = when == StartState::Terminal && work.saved.is_some() && skill_call.begins_anew();
-    let no_state = drops_saved.then(|| SavedState::new(skill.as_deref(), ""));
-    let deadline = match when {
-        StartState::Interrupted => row.deadline,
-        StartState::Terminal => skill_call.policy.deadline_from(engine.clock.now()),
+    let no_state = drops_saved.then(|| SavedState::new(skill_call.skill_id().as_deref(), ""));
+    let (deadline, number) = match when {
+        StartState::Interrupted => (row.deadline, row.turn),
+        StartState::Terminal => (skill_call.policy.deadline_from(engine.clock.now()), row.turn + 1),
     };
+    let conversation = Conversation::new(engine.store.clone(), call.scope.clone(), row.context.first, row.no);
     let turn = TurnInput {
-        no,
-        names,
-        scope: call.scope.clone(),
-        call: skill_call,
-        deadline,
-        origin: call.origin,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
-        size,
         progress_size: row.progress_size,
         history: task.history.clone(),
-        conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         open_artifacts: artifacts.open,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
         // Only the steps of the task are left of earlier turns.
         journal: work.journal,
-        deaths: 0,
-        trace: call.trace.clone(),
+        ..ctx.first_turn(row.no, names, skill_call, deadline, size, conversation)
     };
+    let waiting = TurnPrecondition { when, fence: row.fence };
     let resume = |commit: TurnCommit| {
-        let step = match commit.work {
-            WorkState::Due(at) => Step::Queue { waiting, at },
-            WorkState::Held => Step::Resume(waiting),
-            WorkState::Idle => Step::Settle(waiting),
-        };
-        Change::Advance(Box::new(Advance {
-            log: commit.log,
-            status: Some((commit.current.state, commit.since)),
-            saved: commit.saved.or(no_state),
-            journal: commit.journal,
-            deadline,
-            progress_size: commit.progress_size,
-            skill,
-            skill_source,
-            admitted: Some(admitted),
-            key,
-            webhook,
-            caps: call.caps,
-            asking_turns: commit.asking_turns,
-            ..Advance::new(no, step)
-        }))
+        let commit = TurnCommit { saved: commit.saved.or(no_state), ..commit };
+        advance(ctx, row.no, waiting, webhook, commit)
     };
     match begin(ctx, turn, task, opening, resume).await? {
         StartResult::Recorded(submitted) => Ok(Some(Submitted { note, ..*submitted })),
@@ -185,6 +153,37 @@ async fn start_turn(
         StartResult::Conflict(_) => Ok(None),
         StartResult::Full => replay_or_refuse(ctx, row, queue_full()).await.map(Some),
     }
+}
+
+/// The change that records the next turn of a task.
+fn advance(
+    ctx: SendContext<'_>,
+    no: TaskNo,
+    waiting: TurnPrecondition,
+    webhook: Option<Box<NewWebhook>>,
+    commit: TurnCommit,
+) -> Change {
+    let step = match commit.work {
+        WorkState::Due(at) => Step::Queue { waiting, at },
+        WorkState::Held => Step::Resume(waiting),
+        WorkState::Idle => Step::Settle(waiting),
+    };
+    Change::Advance(Box::new(Advance {
+        log: commit.log,
+        status: Some((commit.current.state, commit.since)),
+        saved: commit.saved,
+        journal: commit.journal,
+        deadline: commit.deadline,
+        progress_size: commit.progress_size,
+        skill: commit.skill,
+        skill_source: commit.skill_source,
+        admitted: Some(commit.admitted),
+        key: ctx.key,
+        webhook,
+        caps: ctx.call.caps,
+        asking_turns: commit.asking_turns,
+        ..Advance::new(no, step)
+    }))
 }
 
 /// Records a message to a working task; it is the input of the next turn.

@@ -1,8 +1,6 @@
 //! A message that starts a new task.
 
-use std::collections::HashSet;
-
-use protocol::{ContextId, ErrorKind, Message};
+use protocol::{ContextId, ErrorKind, Message, TaskId};
 
 use super::{
     SendContext, Submitted,
@@ -13,95 +11,34 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     ids::{Tag, TaskNo},
-    runner::TurnInput,
-    skill::call::{CallRequest, SkillCall, Stage},
-    store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext, TenantAgent},
-    task::{PublicIds, admit, context_name, earlier_artifacts::EarlierArtifacts, fold},
+    skill::call::SkillCall,
+    store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext, NewWebhook, TenantAgent},
+    task::{PublicIds, admit, context_name, fold},
 };
 
 /// Records the message as a new task; a client-chosen task id must not exist yet.
 pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<StartResult> {
-    let SendContext { engine, call, key, .. } = ctx;
+    let SendContext { engine, call, .. } = ctx;
     if let Some(max) = ctx.registered.retention().max_tasks
         && let Some(used) = check_open_task_limit(ctx, max).await?
     {
         return Ok(StartResult::Duplicate(used));
     }
     admit::fits(0, &message, engine.runner.limits().max_task)?;
-    let client_id = message.task_id.clone();
-    let context = new_context(ctx, message.context_id.as_ref()).await?;
-    let no = engine.task_numbers.next(&*engine.store).await?;
-    let tag = Tag::random();
-    let (mut names, conversation) = assign_ids(ctx, no, tag, &context);
-    if let Some(id) = &client_id {
-        names.task = id.clone();
-    }
-    let (webhook, note) = ctx.webhook(no, &names.task)?;
+    let new = NewTask::of(ctx, &message).await?;
+    let (names, conversation) = assign_ids(ctx, &new);
+    let (webhook, note) = ctx.webhook(new.no, &names.task)?;
     let now = engine.clock.now();
     let origin_metadata = call.origin.task_metadata();
     let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
     let opening = admit::with_task_metadata(task_metadata, admit::start_entry(&names, message, now));
     let task = fold::begin(&names);
     let message = message_of(&opening)?;
-    let size = message_size(&message);
-    let skill_call = SkillCall::decide(CallRequest {
-        registered: ctx.registered,
-        limits: engine.runner.limits(),
-        scope: &call.scope,
-        named: ctx.skill,
-        before: None,
-        message: &message,
-        history: &[],
-        saved: None,
-        stage: Stage::Request,
-    })
-    .await;
+    let skill_call = SkillCall::decide(ctx.first_request(&message)).await;
     let deadline = skill_call.policy.deadline_from(now);
-    let (skill, skill_source, admitted) = skill_call.selected();
-    let turn = TurnInput {
-        no,
-        names,
-        scope: call.scope.clone(),
-        call: skill_call,
-        deadline,
-        origin: call.origin,
-        seq: 1,
-        size,
-        progress_size: 0,
-        history: Vec::new(),
-        conversation,
-        open_artifacts: HashSet::new(),
-        earlier_artifacts: EarlierArtifacts::default(),
-        journal: Vec::new(),
-        deaths: 0,
-        trace: call.trace.clone(),
-    };
-    let accept = |commit: TurnCommit| {
-        Change::Accept(Box::new(Accept {
-            no,
-            tag,
-            scope: call.scope.clone(),
-            client_id,
-            skill,
-            skill_source,
-            admitted,
-            origin: call.origin,
-            context,
-            log: commit.log,
-            state: commit.current.state,
-            status_at: commit.since,
-            visibility: commit.current.visibility,
-            work: commit.work,
-            saved: commit.saved,
-            journal: commit.journal,
-            deadline,
-            progress_size: commit.progress_size,
-            key,
-            webhook,
-            caps: call.caps,
-            asking_turns: commit.asking_turns,
-        }))
-    };
+    let size = message_size(&message);
+    let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, conversation);
+    let accept = |commit: TurnCommit| new.accept(ctx, webhook, commit);
     match begin(ctx, turn, task, opening, accept).await? {
         StartResult::Full => {
             // A duplicate needs no slot.
@@ -112,6 +49,53 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             Ok(StartResult::Recorded(Box::new(Submitted { note, ..*submitted })))
         }
         started => Ok(started),
+    }
+}
+
+/// A task that is not recorded yet.
+struct NewTask {
+    no: TaskNo,
+    tag: Tag,
+    client_id: Option<TaskId>,
+    context: NewContext,
+}
+
+impl NewTask {
+    /// The task that a message starts, in the conversation that it names.
+    async fn of(ctx: SendContext<'_>, message: &Message) -> Result<Self> {
+        let context = new_context(ctx, message.context_id.as_ref()).await?;
+        let no = ctx.engine.task_numbers.next(&*ctx.engine.store).await?;
+        Ok(Self { no, tag: Tag::random(), client_id: message.task_id.clone(), context })
+    }
+
+    /// The change that records it.
+    fn accept(self, ctx: SendContext<'_>, webhook: Option<Box<NewWebhook>>, commit: TurnCommit) -> Change {
+        let SendContext { call, key, .. } = ctx;
+        let Self { no, tag, client_id, context } = self;
+        Change::Accept(Box::new(Accept {
+            no,
+            tag,
+            scope: call.scope.clone(),
+            client_id,
+            skill: commit.skill,
+            skill_source: commit.skill_source,
+            admitted: commit.admitted,
+            origin: call.origin,
+            context,
+            log: commit.log,
+            state: commit.current.state,
+            status_at: commit.since,
+            visibility: commit.current.visibility,
+            work: commit.work,
+            saved: commit.saved,
+            journal: commit.journal,
+            deadline: commit.deadline,
+            progress_size: commit.progress_size,
+            key,
+            webhook,
+            caps: call.caps,
+            asking_turns: commit.asking_turns,
+        }))
     }
 }
 
@@ -151,15 +135,16 @@ async fn new_context(ctx: SendContext<'_>, name: Option<&ContextId>) -> Result<N
 }
 
 /// The public ids of a new task and its conversation, and a reader of that conversation's earlier messages.
-fn assign_ids(ctx: SendContext<'_>, no: TaskNo, tag: Tag, context: &NewContext) -> (PublicIds, Conversation) {
+fn assign_ids(ctx: SendContext<'_>, new: &NewTask) -> (PublicIds, Conversation) {
     let ids = &ctx.engine.ids;
-    let new_row = |name| ContextRow { first: no, tag: ids.context_tag(tag), name };
-    let row = match context {
+    let new_row = |name| ContextRow { first: new.no, tag: ids.context_tag(new.tag), name };
+    let row = match &new.context {
         NewContext::Own => new_row(None),
         NewContext::Named(name) => new_row(Some(name.clone())),
         NewContext::Joined(row) => row.clone(),
     };
-    let names = PublicIds { task: ids.task(no, tag), context: context_name(ids, &row) };
+    let task = new.client_id.clone().unwrap_or_else(|| ids.task(new.no, new.tag));
+    let names = PublicIds { task, context: context_name(ids, &row) };
     let store = ctx.engine.store.clone();
-    (names, Conversation::new(store, ctx.call.scope.clone(), row.first, no))
+    (names, Conversation::new(store, ctx.call.scope.clone(), row.first, new.no))
 }

@@ -16,11 +16,11 @@ use crate::{
     agent::Outcome,
     error::{Error, Result},
     feed::Watcher,
-    ids::TaskNo,
     log::{Log, NewEntry},
     runner::{Admission, Arrival, Run, Slot, TurnInput},
     store::{
-        Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, SavedState, Visibility, WorkState,
+        Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, SavedState, SkillSource,
+        Visibility, WorkState,
     },
     task::CurrentState,
     trace::commit_span,
@@ -34,6 +34,10 @@ pub(super) struct TurnCommit {
     pub(super) log: Log,
     pub(super) current: CurrentState,
     pub(super) work: WorkState,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) skill: Option<String>,
+    pub(super) skill_source: SkillSource,
+    pub(super) admitted: bool,
     pub(super) saved: Option<SavedState>,
     pub(super) journal: JournalChange,
     /// Bytes of `log` that are progress messages.
@@ -45,16 +49,21 @@ pub(super) struct TurnCommit {
 }
 
 impl TurnCommit {
-    fn new(current: CurrentState, work: WorkState, now: Timestamp, asking_turns: u64) -> Self {
+    fn new(turn: &TurnInput, current: CurrentState, work: WorkState, now: Timestamp) -> Self {
+        let (skill, skill_source, admitted) = turn.call.selected();
         Self {
             log: Log::default(),
             current,
             work,
+            deadline: turn.deadline,
+            skill,
+            skill_source,
+            admitted,
             saved: None,
             journal: JournalChange::Keep,
             progress_size: 0,
             since: now,
-            asking_turns,
+            asking_turns: 0,
         }
     }
 }
@@ -96,7 +105,7 @@ pub(super) async fn begin(
             Box::pin(begin_now(ctx, Some(slot), turn, task, opening, now, change)).await
         }
         Admission::Wait(arrival) => {
-            Box::pin(begin_later(ctx, arrival, turn.no, task, opening, now, change)).await
+            Box::pin(begin_later(ctx, arrival, turn, task, opening, now, change)).await
         }
         Admission::Full => Ok(StartResult::Full),
     }
@@ -111,7 +120,7 @@ pub(super) fn queue_full() -> Error {
 async fn begin_later(
     ctx: SendContext<'_>,
     arrival: Arrival,
-    no: TaskNo,
+    turn: TurnInput,
     task: Task,
     opening: NewEntry,
     now: Timestamp,
@@ -120,12 +129,15 @@ async fn begin_later(
     let engine = ctx.engine;
     let current = CurrentState { visibility: Visibility::Visible, ..state_after(&opening.0, ctx) };
     let log = Log::pack([opening]);
-    let watcher = ctx.watch(no);
-    let since = since(&log, now);
-    engine.runner.traces().keep(no, ctx.call.trace.clone());
+    let watcher = ctx.watch(turn.no);
+    engine.runner.traces().keep(turn.no, ctx.call.trace.clone());
     let _span = commit_span(&ctx.call.trace);
-    let new = TurnCommit::new(current, WorkState::Due(now), now, arrival.asking_before());
-    let commit = TurnCommit { log: log.clone(), since, ..new };
+    let commit = TurnCommit {
+        log: log.clone(),
+        since: since(&log, now),
+        asking_turns: arrival.asking_before(),
+        ..TurnCommit::new(&turn, current, WorkState::Due(now), now)
+    };
     let result = engine.runner.queue(arrival, engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
 }
@@ -162,11 +174,11 @@ async fn first_commit(
         None => (false, false),
         Some(verdict) => (true, matches!(verdict, Outcome::Rejected { .. })),
     };
+    let mut commit = TurnCommit::new(&turn, current, WorkState::Held, now);
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
-    let asking_turns =
+    commit.asking_turns =
         run.asking_before().unwrap_or_else(|| engine.runner.asking_turns().of(&ctx.call.scope));
-    let mut commit = TurnCommit::new(current, WorkState::Held, now, asking_turns);
     let is_immediate = wait_mode == WaitMode::Immediate;
     if is_immediate && !is_rejected && current.state == TaskState::Submitted {
         events.push((run.names().status(TaskState::Working, None, now), None));
