@@ -42,10 +42,8 @@ use crate::{
     runner::Limits,
     scope::Scope,
     skill::{RunPolicy, RunSettings, Skill, SkillSet, SkillVisibility},
+    tenant::Tenant,
 };
-
-/// The tenant of requests that name none.
-pub const DEFAULT_TENANT: &str = "default";
 
 /// An agent with its card data and its settings.
 #[derive(Clone)]
@@ -89,7 +87,7 @@ impl RegisteredAgent {
     pub fn new(info: AgentInfo, skills: impl Into<SkillSet>) -> Self {
         let skills = skills.into();
         Self {
-            anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
+            anonymous_scope: Scope::anonymous(Tenant::default().id(), &info.id),
             all_modes: Modes::of(&info, skills.iter().map(|skill| &skill.card)),
             public_modes: Modes::of(&info, public(&skills)),
             info,
@@ -308,7 +306,9 @@ impl Debug for RegisteredAgent {
 /// All agents of this server at one time.
 #[derive(Debug)]
 pub struct Catalog {
-    tenants: BTreeMap<String, Arc<Tenant>>,
+    /// The tenant of requests that name none.
+    default_tenant: Arc<Tenant>,
+    tenants: BTreeMap<String, Arc<TenantAgents>>,
     /// Retention for stored tasks of agents that are no longer registered.
     unregistered: Retention,
     /// When it came into use.
@@ -317,7 +317,7 @@ pub struct Catalog {
 
 /// The agents of one tenant.
 #[derive(Debug)]
-struct Tenant {
+struct TenantAgents {
     default_agent: String,
     agents: BTreeMap<String, Arc<RegisteredAgent>>,
     /// The encoded lists of its agents.
@@ -326,7 +326,7 @@ struct Tenant {
     search: AgentSearch,
 }
 
-impl Tenant {
+impl TenantAgents {
     fn new(default_agent: String, agents: BTreeMap<String, Arc<RegisteredAgent>>) -> Self {
         let search = AgentSearch::new(agents.values().filter(|agent| agent.settings().enabled));
         Self { default_agent, agents, lists: CardCache::default(), search }
@@ -341,15 +341,16 @@ impl Tenant {
 }
 
 impl Catalog {
-    /// The agents of the tenant [`DEFAULT_TENANT`], and which of them is its default; the last one wins when two have
-    /// the same id.
+    /// The agents of the default tenant, and which of them is its default; the last one wins when two have the same id.
     pub fn new(default_agent: impl Into<String>, agents: impl IntoIterator<Item = RegisteredAgent>) -> Self {
+        let tenant = Arc::new(Tenant::default());
         let empty = Self {
+            default_tenant: Arc::clone(&tenant),
             tenants: BTreeMap::new(),
             unregistered: Retention::default(),
             since: Timestamp::from_millis(0),
         };
-        empty.with_tenant(DEFAULT_TENANT, default_agent, agents)
+        empty.with_tenant(tenant.id(), default_agent, agents)
     }
 
     /// Adds or replaces a tenant. Indexes its skills for the search, which takes about 0.1 s for 15,000 of them.
@@ -366,7 +367,7 @@ impl Catalog {
             (registered.info.id.clone(), Arc::new(registered))
         });
         let agents: BTreeMap<String, Arc<RegisteredAgent>> = agents.collect();
-        self.tenants.insert(tenant, Arc::new(Tenant::new(default_agent.into(), agents)));
+        self.tenants.insert(tenant, Arc::new(TenantAgents::new(default_agent.into(), agents)));
         self
     }
 
@@ -379,7 +380,7 @@ impl Catalog {
             let switched = RegisteredAgent::clone(agent).with_switch(switch);
             *tenant = Arc::new(tenant.with_agents([(switch.agent.clone(), Arc::new(switched))]));
         }
-        Self { tenants, ..*self }
+        Self { default_tenant: Arc::clone(&self.default_tenant), tenants, ..*self }
     }
 
     /// Applies the decisions of operators to agents that do not know them yet.
@@ -401,6 +402,11 @@ impl Catalog {
     #[must_use]
     pub fn with_unregistered_retention(self, unregistered: Retention) -> Self {
         Self { unregistered, ..self }
+    }
+
+    /// The tenant of requests that name none.
+    pub fn default_tenant(&self) -> &Arc<Tenant> {
+        &self.default_tenant
     }
 
     /// Looks an agent up.
@@ -552,7 +558,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{DynAgent, Outcome, agent_fn};
+    use crate::{DEFAULT_TENANT, DynAgent, Outcome, agent_fn};
 
     fn registered(id: &str, retention: Retention) -> RegisteredAgent {
         let info = AgentInfo {

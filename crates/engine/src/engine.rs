@@ -14,7 +14,7 @@ use crate::{
     access_changes::AccessChanges,
     agent_switches::{AgentSwitch, SwitchError},
     api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey, is_valid_name},
-    catalog::{Catalog, CurrentCatalog, DEFAULT_TENANT, RegisteredAgent},
+    catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
     contended_tasks::ContendedTasks,
     error::{Error, Result},
@@ -318,7 +318,8 @@ impl Engine {
 
     /// Whether the agents that are not in the catalog do not exist.
     pub fn knows_agents(&self) -> bool {
-        self.is_serving() || self.catalog().load().agents(DEFAULT_TENANT).next().is_some()
+        let has_agents = |catalog: &Catalog| catalog.agents(catalog.default_tenant().id()).next().is_some();
+        self.is_serving() || has_agents(&self.catalog().load())
     }
 
     fn is_unknown(&self, tenant: &str, agent: &str) -> bool {

@@ -38,6 +38,7 @@ pub mod store;
 mod stream;
 pub mod task;
 mod task_numbers;
+mod tenant;
 mod trace;
 
 pub use access_changes::AccessChanges;
@@ -52,8 +53,8 @@ pub use api_keys::{
 pub use catalog::search;
 pub use catalog::{
     AgentInfo, AgentSettings, AuthForm, AuthMethod, AuthMethods, CardCache, CardDocument, CardForm, CardKey,
-    Catalog, CurrentCatalog, DEFAULT_TENANT, EndUser, ExtendedCard, FailedReply, FoundAgent, Profile,
-    RegisteredAgent, ReplyForm,
+    Catalog, CurrentCatalog, EndUser, ExtendedCard, FailedReply, FoundAgent, Profile, RegisteredAgent,
+    ReplyForm,
 };
 pub use clock::Clock;
 pub use context::Conversation;
@@ -75,4 +76,5 @@ pub use skill::{
 };
 pub use store::Store;
 pub use stream::{Frame, StreamEnd, StreamItem, TaskStream};
+pub use tenant::{DEFAULT_TENANT, Tenant};
 pub use trace::{begin_trace, random_span_id};

@@ -7,7 +7,7 @@
 
 use std::{future, sync::Arc, time::Duration};
 
-use engine::{AccessChanges, Clock, CurrentCatalog, EndUser, StreamEnd};
+use engine::{AccessChanges, Clock, CurrentCatalog, EndUser, StreamEnd, Tenant};
 use protocol::{Error, Timestamp};
 use tokio::sync::watch;
 
@@ -36,7 +36,7 @@ pub(crate) struct AccessCheck {
 #[derive(Clone)]
 pub(crate) struct AccessWatch {
     pub(crate) check: Arc<AccessCheck>,
-    pub(crate) tenant: &'static str,
+    pub(crate) tenant: Arc<Tenant>,
     pub(crate) agent: String,
     pub(crate) identity: Identity,
     pub(crate) end_user: Option<Subject>,
@@ -84,7 +84,7 @@ impl AccessWatch {
     /// The last moment of the credentials that the agent asks for.
     fn expires(&self) -> Option<Timestamp> {
         let catalog = self.check.catalog.load();
-        let settings = catalog.get(self.tenant, &self.agent)?.settings();
+        let settings = catalog.get(self.tenant.id(), &self.agent)?.settings();
         let caller = self.identity.with_agent(settings, &self.agent).ok()?;
         let end_user = self.end_user.as_ref().filter(|_| settings.end_user == EndUser::Required);
         let end_user = end_user.map(|subject| subject.expires);
@@ -103,7 +103,7 @@ impl AccessWatch {
     /// Checks the caller again, except whether its credentials have expired.
     fn verify(&self) -> Result<(), Error> {
         let catalog = self.check.catalog.load();
-        let registered = catalog.get(self.tenant, &self.agent).filter(|agent| agent.settings().enabled);
+        let registered = catalog.get(self.tenant.id(), &self.agent).filter(|agent| agent.settings().enabled);
         let settings = registered.ok_or_else(|| unknown_agent(&self.agent))?.settings();
         let identity = self.identity.with_agent(settings, &self.agent)?;
         let checked = self.check.auth.check(identity).and_then(|()| match &self.certificate {

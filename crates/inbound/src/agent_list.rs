@@ -42,12 +42,12 @@ fn respond(exchange: &Exchange, query: &Query) -> Result<Response, Error> {
     let headers = &exchange.head.headers;
     let Some(text) = &query.text else {
         let unknown = || Error::new(ErrorKind::AgentDisabled, "there are no agents here");
-        let lists = catalog.agent_lists(exchange.tenant).ok_or_else(unknown)?;
+        let lists = catalog.agent_lists(exchange.endpoint.tenant.id()).ok_or_else(unknown)?;
         let key = CardKey { form: query.limit, url: origin.clone() };
         let document = lists.get_or_build(key, || Ok::<_, Error>(list.of_all(query.limit)))?;
         return caching.respond(&document, headers).map(public);
     };
-    let found = catalog.search(exchange.tenant, text, query.limit.into());
+    let found = catalog.search(exchange.endpoint.tenant.id(), text, query.limit.into());
     caching.respond(&list.of_found(&found), headers).map(public)
 }
 
@@ -98,7 +98,7 @@ struct List<'a> {
 impl List<'_> {
     /// Every enabled agent, by id, each with its first skills.
     fn of_all(&self, skills: u8) -> CardDocument {
-        let agents = self.exchange.catalog().agents(self.exchange.tenant);
+        let agents = self.exchange.catalog().agents(self.exchange.endpoint.tenant.id());
         let enabled = agents.filter(|agent| agent.settings().enabled);
         self.document(enabled, |out, agent| {
             self.agent(out, agent, agent.public_skills().take(skills.into()));
@@ -114,7 +114,7 @@ impl List<'_> {
         agents: impl IntoIterator<Item = T>,
         each: impl FnMut(&mut Writer, T),
     ) -> CardDocument {
-        let default = self.exchange.catalog().enabled_default_agent(self.exchange.tenant);
+        let default = self.exchange.catalog().enabled_default_agent(self.exchange.endpoint.tenant.id());
         let mut writer = Writer::new();
         writer.object(|out| {
             out.maybe_text("defaultAgent", default);

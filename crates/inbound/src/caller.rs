@@ -9,11 +9,9 @@ use std::{
 };
 
 use axum::extract::ConnectInfo;
-use engine::{
-    AgentSettings, ApiKey, AuthMethod, DEFAULT_TENANT, EndUser, RegisteredAgent, Scope, ScopeParts,
-};
+use engine::{AgentSettings, ApiKey, AuthMethod, EndUser, RegisteredAgent, Scope, ScopeParts};
 use http::Extensions;
-use protocol::{Error, ErrorKind, Timestamp, error::excerpt};
+use protocol::{Error, ErrorKind, Timestamp};
 
 use crate::auth::{
     Subject,
@@ -230,18 +228,6 @@ pub(crate) fn check_end_user(
             Err(schemes::with_end_user_challenge(Error::new(ErrorKind::Unauthenticated, text)))
         }
         EndUser::Required | EndUser::Off => Ok(()),
-    }
-}
-
-/// Rejects every tenant but the default one.
-pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
-    match tenant {
-        None | Some("" | DEFAULT_TENANT) => Ok(()),
-        Some(tenant) => {
-            let shown = excerpt(tenant);
-            let text = format!("unknown tenant {shown:?}; omit it");
-            Err(Error::new(ErrorKind::AgentDisabled, text))
-        }
     }
 }
 

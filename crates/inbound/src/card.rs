@@ -180,7 +180,7 @@ impl<'a> CardBuilder<'a> {
         })?;
         let form = &settings.profile.card;
         let is_at_root = endpoint.is_default && (form.origin || form.root);
-        let grpc = GrpcInterface::of(&origin, Some(agent).filter(|_| !is_at_root));
+        let grpc = GrpcInterface::of(&origin, (!is_at_root).then_some((&*endpoint.tenant, agent)));
         let url = match (endpoint.is_default, at_root) {
             (true, _) if form.origin => origin,
             (true, true) if form.root => format!("{origin}/"),

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use engine::{AgentSettings, Catalog, Profile, RegisteredAgent};
+use engine::{AgentSettings, Catalog, Profile, RegisteredAgent, Tenant};
 use protocol::{Error, ErrorKind, Timestamp, error::excerpt};
 
 use crate::routes::PathProfile;
@@ -17,8 +17,9 @@ static AGENT_NATIVE: LazyLock<Profile> = LazyLock::new(Profile::agent_native);
 static AGENTOS: LazyLock<Profile> = LazyLock::new(Profile::agentos);
 static DRAFT_ALIAS: LazyLock<Profile> = LazyLock::new(Profile::draft_alias);
 
-/// The agent of a request, and how it is served at the request's path.
+/// The tenant and the agent of a request, and how the agent is served at the request's path.
 pub(crate) struct Endpoint {
+    pub(crate) tenant: Arc<Tenant>,
     agent: Agent,
     profile: PathProfile,
     /// Whether the agent is the default one, served at `/` too.
@@ -36,15 +37,27 @@ enum Agent {
 }
 
 impl Endpoint {
-    /// The agent with this id, or the default agent.
-    pub(crate) fn of(catalog: &Catalog, tenant: &str, id: Option<&str>, profile: PathProfile) -> Self {
-        let default = catalog.default_agent(tenant).unwrap_or_default();
+    /// The tenant's agent with this id, or its default agent.
+    pub(crate) fn of(
+        catalog: &Catalog,
+        tenant: &Arc<Tenant>,
+        id: Option<&str>,
+        profile: PathProfile,
+    ) -> Self {
+        let default = catalog.default_agent(tenant.id()).unwrap_or_default();
         let (id, is_named) = (id.unwrap_or(default), id.is_some());
-        let agent = match catalog.get(tenant, id) {
+        let agent = match catalog.get(tenant.id(), id) {
             Some(registered) => Agent::Registered(Arc::clone(registered)),
             None => Agent::Unknown(id.to_owned()),
         };
-        Self { agent, profile, is_default: id == default, is_named, since: catalog.since() }
+        Self {
+            tenant: Arc::clone(tenant),
+            agent,
+            profile,
+            is_default: id == default,
+            is_named,
+            since: catalog.since(),
+        }
     }
 
     /// The agent's id.
@@ -88,4 +101,15 @@ impl Endpoint {
 pub(crate) fn unknown_agent(agent: &str) -> Error {
     let shown = excerpt(agent);
     Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))
+}
+
+/// Rejects the name of every other tenant.
+pub(crate) fn check_tenant(tenant: &Tenant, named: Option<&str>) -> Result<(), Error> {
+    match named {
+        Some(named) if !named.is_empty() && named != tenant.id() => {
+            let shown = excerpt(named);
+            Err(Error::new(ErrorKind::AgentDisabled, format!("unknown tenant {shown:?}; omit it")))
+        }
+        Some(_) | None => Ok(()),
+    }
 }

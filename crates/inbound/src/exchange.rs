@@ -10,8 +10,8 @@ use std::{net::IpAddr, pin::pin, sync::Arc, time::Duration};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::{
-    AgentSettings, Call, CallResponse, Catalog, DEFAULT_TENANT, EndUser, Origin, PrincipalCaps,
-    RegisteredAgent, Reservation, Resume, Scope, StreamEnd, TaskPolicy,
+    AgentSettings, Call, CallResponse, Catalog, EndUser, Origin, PrincipalCaps, RegisteredAgent, Reservation,
+    Resume, Scope, StreamEnd, TaskPolicy,
 };
 use http::{HeaderMap, header, request::Parts};
 use protocol::{
@@ -32,7 +32,7 @@ use crate::{
     caller::{self, Identity, Peer},
     card::CardBuilder,
     connection::Connection,
-    endpoint::{Endpoint, unknown_agent},
+    endpoint::{Endpoint, check_tenant, unknown_agent},
     forwarded,
     host::Listener,
     host_and_origin::{self, Verdict},
@@ -56,7 +56,6 @@ pub(crate) struct Exchange {
     pub(crate) row: &'static Row,
     /// Whether host and origin permit the request.
     pub(crate) verdict: Verdict,
-    pub(crate) tenant: &'static str,
     pub(crate) endpoint: Endpoint,
     /// The operation that method and path name.
     pub(crate) operation: Option<OperationKind>,
@@ -122,8 +121,7 @@ impl Exchange {
         );
         let rest_at = path.len() - target.rest.len();
         let verdict = host_and_origin::check(&server, connection.listener, target.row.access, &head);
-        let tenant = DEFAULT_TENANT;
-        let endpoint = endpoint(&catalog, tenant, &target, &head.headers);
+        let endpoint = endpoint(&catalog, &target, &head.headers);
         let Target { row, number, operation, dialect, problem, .. } = target;
         server.counters.count(number);
         let parent = trace::parent(&head.headers);
@@ -155,7 +153,6 @@ impl Exchange {
             head,
             row,
             verdict,
-            tenant,
             endpoint,
             operation,
             dialect,
@@ -194,7 +191,7 @@ impl Exchange {
         }
         let refused = self.refused_sender().and_then(|sender| {
             let rates = self.server.rates.load();
-            rates.is_refused(self.tenant, sender).err()
+            rates.is_refused(self.endpoint.tenant.id(), sender).err()
         });
         let certificate = self.connection.certificate.as_ref().map(|certificate| certificate.principal());
         self.server.auth.verify(&self.head.headers, certificate, wanted, refused)
@@ -211,7 +208,7 @@ impl Exchange {
         };
         let mut wanted = of(self.endpoint.settings());
         if self.names_agent_in_body() || self.row.handler == Handler::Mcp {
-            let agents = self.catalog.agents(self.tenant).map(|agent| of(agent.settings()));
+            let agents = self.catalog.agents(self.endpoint.tenant.id()).map(|agent| of(agent.settings()));
             wanted = agents.fold(wanted, any);
         }
         Wanted { caller: wanted.caller && self.identity.is_anonymous(), ..wanted }
@@ -283,7 +280,10 @@ impl Exchange {
         let accepts =
             |settings: &AgentSettings, agent: &str| self.identity.with_agent(settings, agent).is_ok();
         accepts(self.endpoint.settings(), self.endpoint.agent())
-            || self.catalog.agents(self.tenant).any(|agent| accepts(agent.settings(), &agent.info().id))
+            || self
+                .catalog
+                .agents(self.endpoint.tenant.id())
+                .any(|agent| accepts(agent.settings(), &agent.info().id))
     }
 
     fn check_credential(&self) -> Result<(), Error> {
@@ -302,7 +302,7 @@ impl Exchange {
         if self.row.access != Access::Caller {
             return Ok(());
         }
-        self.server.rates.load().check_caller(self.tenant, self.rate_key())?;
+        self.server.rates.load().check_caller(self.endpoint.tenant.id(), self.rate_key())?;
         // MCP has requests that call no agent.
         if self.names_agent_in_body() || self.row.handler == Handler::Mcp {
             return Ok(());
@@ -315,8 +315,12 @@ impl Exchange {
     pub(crate) fn count_refusal(&self, error: Error) -> Error {
         let rates = self.server.rates.load();
         let counted = match (error.kind, self.refused_sender()) {
-            (ErrorKind::Unauthenticated, Some(sender)) => rates.check_refused(self.tenant, sender),
-            (ErrorKind::PermissionDenied, _) => rates.check_caller(self.tenant, self.rate_key()),
+            (ErrorKind::Unauthenticated, Some(sender)) => {
+                rates.check_refused(self.endpoint.tenant.id(), sender)
+            }
+            (ErrorKind::PermissionDenied, _) => {
+                rates.check_caller(self.endpoint.tenant.id(), self.rate_key())
+            }
             _ => Ok(()),
         };
         counted.err().unwrap_or(error)
@@ -328,7 +332,7 @@ impl Exchange {
         if refused.kind != ErrorKind::RateLimited {
             return None;
         }
-        self.server.rates.load().refusal_delay(self.tenant, self.rate_key()?)
+        self.server.rates.load().refusal_delay(self.endpoint.tenant.id(), self.rate_key()?)
     }
 
     /// By what refused credentials are counted; `None` where callers without one are not limited either.
@@ -340,7 +344,7 @@ impl Exchange {
         match (self.agent_rate, self.endpoint.registered()) {
             (AgentRate::Due, Some(agent)) => {
                 self.agent_rate = AgentRate::Checked;
-                self.server.rates.load().check_agent(self.tenant, &agent.info().id)
+                self.server.rates.load().check_agent(self.endpoint.tenant.id(), &agent.info().id)
             }
             (AgentRate::Checked, _) | (AgentRate::Due, None) => Ok(()),
         }
@@ -401,7 +405,7 @@ impl Exchange {
     /// Sets the agent, if only the body or the metadata names it.
     pub(crate) fn address(&mut self, agent: &str) {
         self.agent_rate = AgentRate::Due;
-        self.endpoint = Endpoint::of(&self.catalog, self.tenant, Some(agent), PathProfile::OfAgent);
+        self.endpoint = Endpoint::of(&self.catalog, &self.endpoint.tenant, Some(agent), PathProfile::OfAgent);
         self.log_entry.set_agent(&self.endpoint);
     }
 
@@ -469,7 +473,7 @@ impl Exchange {
     pub(crate) fn access_watch(&self) -> AccessWatch {
         AccessWatch {
             check: Arc::clone(&self.server.access),
-            tenant: self.tenant,
+            tenant: Arc::clone(&self.endpoint.tenant),
             agent: self.endpoint.agent().to_owned(),
             identity: self.identity.clone(),
             end_user: self.end_user.clone(),
@@ -489,7 +493,7 @@ impl Exchange {
         let operation = operation?;
         // Over gRPC the tenant names the agent too, and has been read.
         if !matches!(self.row.handler, Handler::Grpc(_)) {
-            caller::check_tenant(operation.tenant())?;
+            check_tenant(&self.endpoint.tenant, operation.tenant())?;
         }
         admit::check_request(&self.endpoint, &self.scope(), dialect, &self.head.headers, operation)
     }
@@ -576,7 +580,7 @@ impl Exchange {
     pub(crate) fn scope(&self) -> Scope {
         match self.endpoint.registered() {
             Some(agent) => self.scope_with(agent),
-            None => Scope::anonymous(self.tenant, self.endpoint.agent()),
+            None => Scope::anonymous(self.endpoint.tenant.id(), self.endpoint.agent()),
         }
     }
 
@@ -584,7 +588,7 @@ impl Exchange {
     pub(crate) fn scope_with(&self, agent: &RegisteredAgent) -> Scope {
         let identity = self.identity.with_agent(agent.settings(), &agent.info().id);
         match identity {
-            Ok(identity) => identity.scope(self.tenant, agent, self.end_user_name()),
+            Ok(identity) => identity.scope(self.endpoint.tenant.id(), agent, self.end_user_name()),
             Err(_) => agent.anonymous_scope().clone(),
         }
     }
@@ -713,12 +717,14 @@ impl Exchange {
 }
 
 /// The agent that the head of a request names, else the default agent.
-fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &HeaderMap) -> Endpoint {
+fn endpoint(catalog: &Catalog, target: &Target<'_>, headers: &HeaderMap) -> Endpoint {
+    // No route names another one.
+    let tenant = catalog.default_tenant();
     let profile = match target.row.handler {
         Handler::JsonRpc(profile) => profile,
         Handler::Grpc(_) => {
             // Values that cannot be used are reported when the message, which may name an agent too, is read.
-            let agent = grpc::agent_in_metadata(headers).ok().flatten();
+            let agent = grpc::agent_in_metadata(tenant, headers).ok().flatten();
             let profile = if agent.is_some() { PathProfile::OfAgent } else { PathProfile::Neutral };
             return Endpoint::of(catalog, tenant, agent.as_deref(), profile);
         }

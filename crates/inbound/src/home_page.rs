@@ -39,11 +39,12 @@ pub(crate) struct PageContent<'a> {
 /// Handles a request for the page.
 pub(crate) fn handle(exchange: &Exchange) -> Response {
     let catalog = exchange.catalog();
-    let agents = catalog.agents(exchange.tenant).filter(|registered| registered.settings().enabled);
+    let agents =
+        catalog.agents(exchange.endpoint.tenant.id()).filter(|registered| registered.settings().enabled);
     let content = PageContent {
         origin: exchange.origin(),
         accepted_versions: exchange.server.accepted_versions,
-        default_agent: catalog.enabled_default_agent(exchange.tenant),
+        default_agent: catalog.enabled_default_agent(exchange.endpoint.tenant.id()),
         agents: agents.map(|registered| &**registered).collect(),
     };
     respond(&content, &exchange.head.headers, &exchange.memory)

@@ -19,6 +19,7 @@ mod stream;
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, extract::Request, response::Response};
+use engine::Tenant;
 use futures_util::{
     FutureExt as _,
     future::{self, BoxFuture},
@@ -59,9 +60,9 @@ pub(crate) const HEALTH: &str = health::NAME;
 pub(crate) const REFLECTION: &str = reflection::V1;
 pub(crate) const REFLECTION_ALPHA: &str = reflection::V1_ALPHA;
 
-/// The agent that the metadata of a call names; an error if it is not one of this server's tenants.
-pub(crate) fn agent_in_metadata(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    address::agent(headers, None)
+/// The agent that the metadata of a call names; an error if it is not one of this tenant.
+pub(crate) fn agent_in_metadata(tenant: &Tenant, headers: &HeaderMap) -> Result<Option<String>, Error> {
+    address::agent(tenant, headers, None)
 }
 
 /// One of tonic's services.

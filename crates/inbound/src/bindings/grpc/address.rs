@@ -1,29 +1,33 @@
 //! The agent a call addresses. A gRPC path cannot name one, so the request's `tenant` is a tenant, or a tenant and one
 //! of its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with or without its tenant.
 
-use engine::DEFAULT_TENANT;
+use engine::Tenant;
 use http::{HeaderMap, HeaderName};
 use protocol::{Error, Violation};
 
-use crate::caller;
+use crate::endpoint::check_tenant;
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 
 /// The agent a call names; `None` is the default agent.
-pub(super) fn agent(headers: &HeaderMap, tenant: Option<&str>) -> Result<Option<String>, Error> {
-    let in_body = match tenant {
+pub(super) fn agent(
+    tenant: &Tenant,
+    headers: &HeaderMap,
+    in_body: Option<&str>,
+) -> Result<Option<String>, Error> {
+    let in_body = match in_body {
         None => None,
         Some(whole) => {
-            let (tenant, agent) = whole.split_once('/').unwrap_or((whole, ""));
-            known(tenant, agent)?
+            let (named, agent) = whole.split_once('/').unwrap_or((whole, ""));
+            known(tenant, named, agent)?
         }
     };
     let metadata = headers.get(&NAME).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let in_metadata = match metadata.as_deref().map(str::trim) {
         None => None,
         Some(whole) => {
-            let (tenant, agent) = whole.split_once('/').unwrap_or(("", whole));
-            known(tenant, agent)?
+            let (named, agent) = whole.split_once('/').unwrap_or(("", whole));
+            known(tenant, named, agent)?
         }
     };
     match (in_body, in_metadata) {
@@ -38,14 +42,14 @@ pub(super) fn agent(headers: &HeaderMap, tenant: Option<&str>) -> Result<Option<
 }
 
 /// The tenant value by which a card names an agent for this binding.
-pub(super) fn of(agent: &str) -> String {
-    format!("{DEFAULT_TENANT}/{agent}")
+pub(super) fn of(tenant: &Tenant, agent: &str) -> String {
+    format!("{}/{agent}", tenant.id())
 }
 
 /// Checks the tenant and returns the agent; an empty name is the default agent.
-fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
-    caller::check_tenant(Some(tenant)).map_err(|error| {
-        let message = format!("{}, or name an agent as in \"{DEFAULT_TENANT}/echo\"", error.message);
+fn known<'a>(tenant: &Tenant, named: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
+    check_tenant(tenant, Some(named)).map_err(|error| {
+        let message = format!("{}, or name an agent as in \"{}/echo\"", error.message, tenant.id());
         Error { message, ..error }
     })?;
     Ok(Some(agent).filter(|agent| !agent.is_empty()))
@@ -61,7 +65,7 @@ mod tests {
         if let Some(metadata) = metadata {
             headers.insert(NAME, metadata.parse().unwrap());
         }
-        agent(&headers, Some(tenant)).map_err(|error| error.kind)
+        agent(&Tenant::default(), &headers, Some(tenant)).map_err(|error| error.kind)
     }
 
     #[test]
@@ -80,7 +84,7 @@ mod tests {
         ] {
             assert_eq!(named(tenant, metadata), Ok(expected.map(str::to_owned)), "{tenant} {metadata:?}");
         }
-        assert_eq!(named(&of("echo"), None), Ok(Some("echo".into())));
+        assert_eq!(named(&of(&Tenant::default(), "echo"), None), Ok(Some("echo".into())));
     }
 
     #[test]

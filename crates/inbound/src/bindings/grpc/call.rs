@@ -96,7 +96,8 @@ async fn decode(
         Ok(operation) => operation.tenant(),
         Err(_) => service.tenant(kind, &bytes),
     };
-    let agent = address::agent(&exchange.head.headers, tenant).map_err(|error| undecodable(error.into()))?;
+    let agent = address::agent(&exchange.endpoint.tenant, &exchange.head.headers, tenant)
+        .map_err(|error| undecodable(error.into()))?;
     if let Some(agent) = agent {
         exchange.address(&agent);
     }

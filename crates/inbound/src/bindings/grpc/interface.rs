@@ -1,5 +1,6 @@
 //! The gRPC interface of an agent, for its card.
 
+use engine::Tenant;
 use protocol::model::AgentInterface;
 
 use super::address;
@@ -12,9 +13,9 @@ pub(crate) struct GrpcInterface {
 }
 
 impl GrpcInterface {
-    /// From the origin that clients see; `agent` is given if it is not the default agent. `None` if the origin has a
+    /// From the origin that clients see; the agent is given if it is not the default one. `None` if the origin has a
     /// path: a gRPC address cannot have one.
-    pub(crate) fn of(origin: &str, agent: Option<&str>) -> Option<Self> {
+    pub(crate) fn of(origin: &str, agent: Option<(&Tenant, &str)>) -> Option<Self> {
         let (scheme, authority) = origin.split_once("://")?;
         if authority.is_empty() || authority.contains('/') {
             return None;
@@ -26,7 +27,7 @@ impl GrpcInterface {
             (false, "https") => format!("{authority}:443"),
             (false, _) => format!("{authority}:80"),
         };
-        Some(Self { authority, tenant: agent.map(address::of) })
+        Some(Self { authority, tenant: agent.map(|(tenant, agent)| address::of(tenant, agent)) })
     }
 
     /// The card's entry for a version. There is none for an agent that must be named and version 0.3, whose clients
@@ -64,8 +65,11 @@ mod tests {
 
     #[test]
     fn interface_is_listed_only_where_clients_can_name_the_agent() {
-        let named = |agent, version| {
-            GrpcInterface::of("http://a:1", agent)?.for_version(version).map(|one| one.tenant)
+        let tenant = Tenant::default();
+        let named = |agent: Option<&str>, version| {
+            GrpcInterface::of("http://a:1", agent.map(|agent| (&tenant, agent)))?
+                .for_version(version)
+                .map(|one| one.tenant)
         };
         assert_eq!(named(None, "1.0"), Some(None));
         assert_eq!(named(None, "0.3"), Some(None));

@@ -146,7 +146,7 @@ impl Target {
 
 fn agents(exchange: &Exchange, offer: Offer) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
     let addressed = exchange.endpoint.registered().filter(|_| offer == Offer::Agent);
-    let all = (offer == Offer::AllAgents).then(|| exchange.catalog().agents(exchange.tenant));
+    let all = (offer == Offer::AllAgents).then(|| exchange.catalog().agents(exchange.endpoint.tenant.id()));
     addressed.into_iter().chain(all.into_iter().flatten()).filter(|agent| exchange.may_call(agent))
 }
 

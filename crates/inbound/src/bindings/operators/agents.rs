@@ -17,7 +17,8 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let [] = query_parameters(exchange, [])?;
     let counts = exchange.server.engine.operator_tasks().counts().await;
     let counts = counts.map_err(|error| failure(exchange, error))?;
-    let (engine, catalog, tenant) = (&exchange.server.engine, exchange.catalog(), exchange.tenant);
+    let (engine, catalog, tenant) =
+        (&exchange.server.engine, exchange.catalog(), exchange.endpoint.tenant.id());
     if !engine.knows_agents() {
         let agents = agent_document::stored(&engine.agent_switches(), &counts.agents, tenant);
         return Ok(respond(StatusCode::OK, agents));
@@ -42,7 +43,7 @@ pub(super) async fn switch(
     let agent = named(exchange);
     subject.agent = Some(agent.clone());
     let switch = AgentSwitch {
-        tenant: exchange.tenant.to_owned(),
+        tenant: exchange.endpoint.tenant.id().to_owned(),
         agent,
         state,
         at: exchange.now(),

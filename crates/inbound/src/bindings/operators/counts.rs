@@ -13,5 +13,8 @@ pub(super) async fn show(exchange: &Exchange) -> Result<Response, Error> {
     let counts = exchange.server.engine.operator_tasks().counts().await;
     let counts = counts.map_err(|error| failure(exchange, error))?;
     let streams = exchange.server.engine.is_serving().then(|| exchange.server.streams.total());
-    Ok(respond(StatusCode::OK, task_document::counts(&counts, streams, exchange.tenant, exchange.now())))
+    Ok(respond(
+        StatusCode::OK,
+        task_document::counts(&counts, streams, exchange.endpoint.tenant.id(), exchange.now()),
+    ))
 }

@@ -22,7 +22,7 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let deliveries = exchange.server.engine.deliveries();
     let page = delivery_document::page(&deliveries, filter, from, size).await;
     let (mut found, next) = page.map_err(|error| failure(exchange, error))?;
-    found.retain(|delivery: &ListedDelivery| delivery.scope.tenant() == exchange.tenant);
+    found.retain(|delivery: &ListedDelivery| delivery.scope.tenant() == exchange.endpoint.tenant.id());
     Ok(respond(StatusCode::OK, delivery_document::list(&found, next)))
 }
 

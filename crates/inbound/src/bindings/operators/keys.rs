@@ -30,7 +30,7 @@ pub(super) async fn create(
     subject.agent = Some(excerpt(&agent));
     let options = &exchange.server.api_keys;
     let new = NewApiKey {
-        tenant: exchange.tenant,
+        tenant: exchange.endpoint.tenant.id(),
         agent: &agent,
         owner: owner.as_deref(),
         prefix: &options.prefix,
@@ -39,7 +39,7 @@ pub(super) async fn create(
     let (key, text) = created.map_err(|error| refused(exchange, error))?;
     subject.key = Some(key.id.clone());
     tracing::info!(key = key.id, agent, owner = key.owner, "API key made");
-    let registered = exchange.catalog().get(exchange.tenant, &agent);
+    let registered = exchange.catalog().get(exchange.endpoint.tenant.id(), &agent);
     let is_refused = registered.is_some_and(|agent| !agent.settings().auth.contains(AuthMethod::ApiKey));
     let warning = is_refused.then(|| key_document::not_accepted(&agent));
     Ok(respond(StatusCode::CREATED, key_document::created(&key, &text, warning.as_deref())))
@@ -67,7 +67,7 @@ pub(super) async fn revoke(exchange: &Exchange, subject: &mut Subject) -> Result
 async fn read_all(exchange: &Exchange) -> Result<Vec<ApiKey>, Error> {
     let keys = exchange.server.engine.api_keys().list().await;
     let mut keys = keys.map_err(|error| failure(exchange, error))?;
-    keys.retain(|key| key.tenant == exchange.tenant);
+    keys.retain(|key| key.tenant == exchange.endpoint.tenant.id());
     Ok(keys)
 }
 

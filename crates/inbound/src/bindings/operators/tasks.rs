@@ -22,7 +22,7 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let names = ["agent", "state", "owner", "since", "pageSize", "pageToken"];
     let [agent, state, owner, since, page_size, page_token] = query_parameters(exchange, names)?;
     let query = OperatorQuery {
-        tenant: exchange.tenant.to_owned(),
+        tenant: exchange.endpoint.tenant.id().to_owned(),
         agent,
         principal: owner,
         state: state.map(|text| read_state(&text)).transpose()?,
@@ -67,7 +67,7 @@ pub(super) async fn cancel(exchange: &Exchange, subject: &mut Subject) -> Result
 async fn find(exchange: &Exchange, id: &TaskId) -> Result<ListedTask, Error> {
     let found = exchange.server.engine.operator_tasks().find(id).await;
     let found = found.map_err(|error| failure(exchange, error))?;
-    let is_of_tenant = |task: &ListedTask| task.owned.scope.tenant() == exchange.tenant;
+    let is_of_tenant = |task: &ListedTask| task.owned.scope.tenant() == exchange.endpoint.tenant.id();
     found.filter(is_of_tenant).ok_or_else(|| Error::task_not_found(id))
 }
 
