@@ -31,7 +31,7 @@ pub(crate) fn handle(exchange: &Exchange) -> Response {
 }
 
 fn respond(exchange: &Exchange, query: &Query) -> Result<Response, Error> {
-    let (catalog, origin) = (exchange.catalog(), exchange.origin());
+    let (catalog, origin) = (&exchange.catalog, exchange.origin());
     let caching = Caching {
         scope: exchange.server.origins.cache_scope(),
         max_age: exchange.server.card.max_age,
@@ -98,7 +98,7 @@ struct List<'a> {
 impl List<'_> {
     /// Every enabled agent, by id, each with its first skills.
     fn of_all(&self, skills: u8) -> CardDocument {
-        let agents = self.exchange.catalog().agents(self.exchange.endpoint.tenant.id());
+        let agents = self.exchange.agents();
         let enabled = agents.filter(|agent| agent.settings().enabled);
         self.document(enabled, |out, agent| {
             self.agent(out, agent, agent.public_skills().take(skills.into()));
@@ -114,7 +114,7 @@ impl List<'_> {
         agents: impl IntoIterator<Item = T>,
         each: impl FnMut(&mut Writer, T),
     ) -> CardDocument {
-        let default = self.exchange.catalog().enabled_default_agent(self.exchange.endpoint.tenant.id());
+        let default = self.exchange.catalog.enabled_default_agent(self.exchange.endpoint.tenant.id());
         let mut writer = Writer::new();
         writer.object(|out| {
             out.maybe_text("defaultAgent", default);

@@ -86,7 +86,7 @@ pub(crate) fn refused(exchange: &Exchange, refusal: &Refusal) {
     let (action, kind) = match refusal {
         Refusal::Head(_, error) => (Some("refused.host_or_origin"), error.kind),
         Refusal::Caller(error) => (action_of(error.kind), error.kind),
-        Refusal::NotFound | Refusal::MethodNotAllowed(_) => return,
+        Refusal::Preflight(_) | Refusal::NotFound | Refusal::MethodNotAllowed(_) => return,
     };
     if let Some(action) = action {
         record_refusal(exchange, action, kind);
@@ -116,9 +116,9 @@ fn record_refusal(exchange: &Exchange, action: &'static str, kind: ErrorKind) {
     audit.refuse(AuditEntry {
         route: Some(exchange.row.path.pattern()),
         agent: agent.filter(|_| exchange.row.is_for_agents()),
-        peer: exchange.peer(),
+        peer: exchange.sender.connection.peer,
         request_id: Some(exchange.request_id.number()),
         refused: Some(kind.row().reason.to_owned()),
-        ..AuditEntry::done(exchange.now(), exchange.principal(), action)
+        ..AuditEntry::done(exchange.now(), exchange.sender.principal(), action)
     });
 }

@@ -54,7 +54,7 @@ pub(crate) struct Authenticator {
 }
 
 /// Which credentials of a request are verified. The others are ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// That of the caller.
     pub(crate) caller: bool,

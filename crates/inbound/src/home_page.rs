@@ -38,7 +38,7 @@ pub(crate) struct PageContent<'a> {
 
 /// Handles a request for the page.
 pub(crate) fn handle(exchange: &Exchange) -> Response {
-    let catalog = exchange.catalog();
+    let catalog = &exchange.catalog;
     let agents =
         catalog.agents(exchange.endpoint.tenant.id()).filter(|registered| registered.settings().enabled);
     let content = PageContent {

@@ -1,4 +1,4 @@
-//! The check of every request right after its route is found: does it name a host of this server, and may the page that
+//! The first check of every request: does it name a host of this server, and may the page that
 //! sends it call?
 //!
 //! The rules are in `host.rs` and `cross_origin.rs`. `/healthz` has no secrets and is asked by load balancers that know
@@ -9,59 +9,45 @@ use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
 use crate::{
     cross_origin::{self, ANY_ORIGIN, OriginVerdict},
-    host::{HostError, Listener},
+    exchange::Exchange,
+    host::HostError,
+    refusal::Refusal,
     routes::Access,
-    server_state::ServerState,
 };
 
-/// What happens to a request.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    /// It is handled. With an origin, the response gets the CORS headers that let its pages read it.
-    Permitted(Option<HeaderValue>),
-    /// It is a preflight of a page with this origin, which may call.
-    Preflight(HeaderValue),
-    /// It is refused with this status.
-    Refused(StatusCode, Box<Error>),
-}
-
-impl Verdict {
-    /// Takes the verdict out of its place.
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::Permitted(None))
-    }
-}
-
-pub(crate) fn check(server: &ServerState, listener: Listener, access: Access, head: &Parts) -> Verdict {
+/// Returns the origin whose pages may read the response, if they need CORS headers for that.
+pub(crate) fn check(exchange: &Exchange) -> Result<Option<HeaderValue>, Refusal> {
+    let Exchange { server, head, row, .. } = exchange;
+    let listener = exchange.sender.connection.listener;
     let host = match server.hosts.check(listener, head.version, &head.uri, &head.headers) {
         Ok(host) => host,
-        Err(reason) if is_probe(access, head, reason) => None,
-        Err(reason) => return refuse_host(reason, head),
+        Err(reason) if is_probe(row.access, head, reason) => None,
+        Err(reason) => return Err(refuse_host(reason, head)),
     };
     match server.callers.check(host.as_ref(), &head.headers) {
-        OriginVerdict::Absent | OriginVerdict::Same => Verdict::Permitted(None),
+        OriginVerdict::Absent | OriginVerdict::Same => Ok(None),
         OriginVerdict::Allowed(origin) if cross_origin::is_preflight(&head.method, &head.headers) => {
-            Verdict::Preflight(origin)
+            Err(Refusal::Preflight(origin))
         }
-        OriginVerdict::Allowed(origin) => Verdict::Permitted(Some(origin)),
-        OriginVerdict::Foreign => check_foreign_page(access, head),
+        OriginVerdict::Allowed(origin) => Ok(Some(origin)),
+        OriginVerdict::Foreign => check_foreign_page(row.access, head).map(|()| None),
     }
 }
 
 /// Any page may read public cards, and ask whether it may.
-fn check_foreign_page(access: Access, head: &Parts) -> Verdict {
+fn check_foreign_page(access: Access, head: &Parts) -> Result<(), Refusal> {
     let is_read = [Method::GET, Method::HEAD].contains(&head.method);
     let is_preflight = cross_origin::is_preflight(&head.method, &head.headers);
     match access {
-        Access::Public if is_read => Verdict::Permitted(None),
-        Access::Public if is_preflight => Verdict::Preflight(ANY_ORIGIN),
+        Access::Public if is_read => Ok(()),
+        Access::Public if is_preflight => Err(Refusal::Preflight(ANY_ORIGIN)),
         Access::Public
         | Access::Probe
         | Access::Open
         | Access::Caller
         | Access::Signed
         | Access::Operator
-        | Access::Monitor => refuse_origin(head),
+        | Access::Monitor => Err(refuse_origin(head)),
     }
 }
 
@@ -75,7 +61,7 @@ fn is_probe(access: Access, head: &Parts, reason: HostError) -> bool {
     is_exempt && access == Access::Probe
 }
 
-fn refuse_host(reason: HostError, head: &Parts) -> Verdict {
+fn refuse_host(reason: HostError, head: &Parts) -> Refusal {
     let problem = match reason {
         HostError::Missing => "the header is missing; name the host and port of this server".to_owned(),
         HostError::Repeated => "the header is repeated; send it once".to_owned(),
@@ -95,7 +81,7 @@ fn refuse_host(reason: HostError, head: &Parts) -> Verdict {
         }
     };
     let error = Error::invalid_request(Violation::new("Host", problem));
-    Verdict::Refused(StatusCode::BAD_REQUEST, Box::new(error))
+    Refusal::Head(StatusCode::BAD_REQUEST, error)
 }
 
 /// The hosts in target and header, for an error text.
@@ -120,7 +106,7 @@ fn without_password(authority: &[u8]) -> String {
     }
 }
 
-fn refuse_origin(head: &Parts) -> Verdict {
+fn refuse_origin(head: &Parts) -> Refusal {
     let Some(origin) = head.headers.get(header::ORIGIN) else {
         let text = "pages of other origins may embed nothing of this server; add their origin to server.cors_origins \
                     and use CORS";
@@ -134,8 +120,8 @@ fn refuse_origin(head: &Parts) -> Verdict {
 }
 
 /// Refuses what a page of another site may have sent.
-fn forbid(header: &str, text: &str) -> Verdict {
+fn forbid(header: &str, text: &str) -> Refusal {
     tracing::debug!(header, reason = text, "request refused");
     let error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
-    Verdict::Refused(StatusCode::FORBIDDEN, Box::new(error))
+    Refusal::Head(StatusCode::FORBIDDEN, error)
 }

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access;
 mod access_log;
 mod access_watch;
 mod admit;
@@ -19,6 +20,7 @@ mod caller;
 mod card;
 mod connection;
 mod cross_origin;
+mod decoded_request;
 mod endpoint;
 mod exchange;
 mod forwarded;
@@ -40,6 +42,7 @@ mod refusal;
 mod reply_form;
 mod respond;
 mod routes;
+mod sender;
 mod server_state;
 mod service;
 mod sse;

@@ -39,7 +39,7 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
     // Unknown and disabled agents are the same, as for cards.
     let card = exchange.card()?;
     let registered = exchange.registered()?;
-    let scope = exchange.scope();
+    let scope = exchange.sender.scope(&exchange.endpoint);
     let depends_on_caller = registered.has_protected_skills();
     let form = if depends_on_caller && !scope.is_anonymous() { EXTENDED_FORM } else { PUBLIC_FORM };
     // The paths of skills are relative to it. It names the agent, so that one document serves `/openapi.json` as well.

@@ -1,7 +1,7 @@
 //! How often callers may call: the generic cell rate algorithm (GCRA) per principal, tenant and agent.
 //!
 //! A rate such as `600/min` permits 600 calls at once and one more every tenth of a second. What is counted is decided
-//! in `exchange.rs`; here a caller is only a [`RateKey`]. Keys are hashed under a random key of the process, so that a
+//! in `exchange.rs` and `sender.rs`; here a caller is only a [`RateKey`]. Keys are hashed under a random key of the process, so that a
 //! check allocates nothing, whatever the length of a principal, and nobody can choose keys that collide.
 //!
 //! Memory is bounded: a limit has at most 262,144 keys. Those that are back to their full rate are removed,

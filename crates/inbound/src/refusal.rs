@@ -8,15 +8,17 @@ use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 use crate::{
     audit,
     bindings::{grpc, operators, process_task, rest, run, text},
-    card,
+    card, cross_origin,
     exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
     routes::{self, Access, Handler, Problem},
     version::Version,
 };
 
-/// Why a request is refused before its body is read.
+/// Why a request is answered without its handler, before its body is read.
 pub(crate) enum Refusal {
+    /// It is a preflight of a page with this origin, which may call.
+    Preflight(HeaderValue),
     /// Its host, or the origin of the page that sends it.
     Head(StatusCode, Error),
     /// Its caller: it has no credential that permits the call, or calls too often.
@@ -40,6 +42,7 @@ impl From<Problem> for Refusal {
 pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
     audit::refused(&exchange, refusal);
     let (status, error) = match refusal {
+        Refusal::Preflight(origin) => return cross_origin::preflight_response(origin.clone()),
         Refusal::Head(status, error) => (Some(*status), error.clone()),
         Refusal::Caller(error) => (None, error.clone()),
         Refusal::NotFound => (Some(StatusCode::NOT_FOUND), not_found(&exchange)),

@@ -1,5 +1,9 @@
 //! The HTTP service with every route of the server: route, context, checks, handler.
 //!
+//! All checks of a request stand in one list, in their order, each with the reason for its place: [`check_head`], then
+//! [`check_sender`], then [`check_call`]. The first two precede the body. They are separate functions because of what lies
+//! between them: the verification of credentials, which may have to wait, and the binding, which decodes the body.
+//!
 //! Route and context are found by plain functions. A handler's future is boxed, so that the connection moves only a
 //! pointer, and boxed again only for HEAD, CORS or an enabled span.
 
@@ -19,23 +23,24 @@ use futures_util::{
 };
 use http::{HeaderValue, Method, header};
 use hyper::body::Body as _;
-use protocol::{Error, model::Secret};
+use protocol::{Dialect, Error, Operation, OperationKind, model::Secret};
 use tracing::Instrument as _;
 
 #[cfg(feature = "mcp")]
 use crate::bindings::mcp::{self, McpError};
 use crate::{
-    agent_list,
+    access, admit, agent_list,
     auth::{Verification, Verified},
     bindings::{extended_card, grpc, jsonrpc, operators, process_task, rest, run, text},
     caller::Peer,
     card,
     connection::{Connection, Scheme},
     cross_origin,
+    endpoint::check_tenant,
     exchange::Exchange,
     home_page,
     host::Listener,
-    host_and_origin::Verdict,
+    host_and_origin,
     metrics::{self, ServerMetrics},
     openapi, published_keys,
     rate_limit::RateLimits,
@@ -45,6 +50,55 @@ use crate::{
     server_state::{ServerOptions, ServerState},
     tls::{ClientCertificate, ServerTls},
 };
+
+/// The checks of a request that need no credential.
+fn check_head(exchange: &mut Exchange) -> Result<(), Refusal> {
+    // First, so that pages of other sites and names that somebody else points here learn nothing of what is served.
+    exchange.cors = host_and_origin::check(exchange)?;
+    // Before credentials: no credential makes a wrong path right, and none is verified in vain.
+    exchange.check_served()
+}
+
+/// The checks of its sender, with the credentials that [`access::verify`] has verified between these lists. Whatever
+/// fails here is counted by [`Exchange::count_refusal`].
+fn check_sender(exchange: &mut Exchange, verified: Result<Verified, Error>) -> Result<(), Error> {
+    // A wrong credential is refused also where anonymous callers are permitted: its sender expects to be known.
+    access::identify(exchange, verified)?;
+    // Whatever else the request has: a new connection with this certificate would be refused too.
+    access::check_certificate(exchange)?;
+    // What the route requires: a signed token, the admin token, or a credential and an end user that the agent accepts. An
+    // agent that only the body names waits for `check_call`.
+    access::check(exchange)?;
+    // After the credential, so that nobody uses up the rate of somebody else; before the body, which costs memory.
+    exchange.check_rate()
+}
+
+/// The checks of the decoded operation, when a binding has read the body. [`DecodedRequest::run`] makes them, and the
+/// engine is called only after them.
+///
+/// [`DecodedRequest::run`]: crate::decoded_request::DecodedRequest::run
+pub(crate) fn check_call(
+    exchange: &mut Exchange,
+    kind: OperationKind,
+    dialect: Dialect,
+    operation: Result<Operation, Error>,
+) -> Result<Operation, Error> {
+    // Now for the agent that the body has named, and for a disabled agent in the dialect that the body has chosen.
+    access::check_agent(exchange)?;
+    // Of that agent; if the head has named it, the call is counted already.
+    exchange.check_agent_rate()?;
+    // Before errors about parameters: correcting them would not help.
+    admit::check_operation(&exchange.endpoint, kind)?;
+    let operation = operation?;
+    // Before the agent's settings, which are none of another tenant's. Over gRPC it names the agent, and has been read.
+    if !matches!(exchange.row.handler, Handler::Grpc(_)) {
+        check_tenant(&exchange.endpoint.tenant, operation.tenant())?;
+    }
+    // Extensions, media types, push notifications, extended card: these need the parameters.
+    let scope = exchange.sender.scope(&exchange.endpoint);
+    admit::check_request(&exchange.endpoint, &scope, dialect, &exchange.head.headers, operation)
+    // What is left is counted for the call itself: open streams and memory, in `decoded_request.rs`.
+}
 
 /// The HTTP service of a server. Cheap to clone.
 #[derive(Clone)]
@@ -167,15 +221,12 @@ impl HttpService {
         let is_head = head.method == Method::HEAD;
         let mut exchange = Exchange::begin(server, self.connection, head);
         let span = exchange.span.clone();
-        let verdict = exchange.verdict.take();
-        let (response, cors) = match verdict {
-            Verdict::Permitted(cors) => (span.in_scope(|| dispatch(exchange, body)), cors),
-            Verdict::Preflight(origin) => return answered(cross_origin::preflight_response(origin)),
-            Verdict::Refused(status, error) => {
-                let refusal = Refusal::Head(status, *error);
-                return answered(span.in_scope(|| refusal::respond(exchange, &refusal)));
-            }
-        };
+        let checked = check_head(&mut exchange);
+        let cors = exchange.cors.take();
+        let response = span.in_scope(|| match checked {
+            Ok(()) => verify(exchange, body),
+            Err(refusal) => answered(refusal::respond(exchange, &refusal)),
+        });
         if !is_head && cors.is_none() {
             return response;
         }
@@ -189,32 +240,26 @@ impl HttpService {
     }
 }
 
-/// Hands a request that may be served to its handler.
-fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
-    if let Some(problem) = exchange.problem.take() {
-        return answered(refusal::respond(exchange, &problem.into()));
-    }
-    match exchange.verify() {
-        Verification::Ready(verified) => authenticate(exchange, verified, body),
+/// Verifies the credentials of a request, and goes on at once unless something has to be loaded for that.
+fn verify(exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
+    match access::verify(&exchange) {
+        Verification::Ready(verified) => dispatch(exchange, verified, body),
         Verification::Pending(pending) => {
             let span = exchange.span.clone();
-            let response = async move { authenticate(exchange, pending.await, body).await };
+            let response = async move { dispatch(exchange, pending.await, body).await };
             handled(response.instrument(span))
         }
     }
 }
 
-/// Hands a request whose credentials have been verified to its handler, if they and the rate limits permit it.
-fn authenticate(
+/// Hands a request to its handler, if its sender is permitted.
+fn dispatch(
     mut exchange: Exchange,
     verified: Result<Verified, Error>,
     body: Body,
 ) -> BoxFuture<'static, Response> {
-    let permitted = match exchange.authenticate(verified) {
-        Ok(()) => exchange.check_rate(),
-        Err(error) => Err(exchange.count_refusal(error)),
-    };
-    if let Err(error) = permitted {
+    if let Err(error) = check_sender(&mut exchange, verified) {
+        let error = exchange.count_refusal(error);
         let delay = exchange.refusal_delay(&error);
         let refused = refusal::respond(exchange, &Refusal::Caller(error));
         return match delay {

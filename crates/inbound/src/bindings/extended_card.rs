@@ -5,7 +5,8 @@ use http::StatusCode;
 use protocol::{Dialect, ErrorKind, GetExtendedCard, Operation, OperationKind};
 
 use crate::{
-    exchange::{DecodedRequest, Exchange},
+    decoded_request::DecodedRequest,
+    exchange::Exchange,
     negotiate::NegotiationError,
     respond::{self, Envelope, ResponseFormat},
 };
@@ -15,16 +16,12 @@ pub(crate) async fn handle(mut exchange: Exchange) -> Response {
     let (kind, dialect) = (OperationKind::GetExtendedCard, Dialect::V03);
     exchange.set_method_of(kind);
     let version = exchange.version();
-    let result = match exchange.negotiation(&version).check_path(dialect) {
-        Ok(()) => {
-            let operation = Ok(Operation::GetExtendedCard(GetExtendedCard::default()));
-            exchange.run(DecodedRequest { kind, dialect, operation }).await
-        }
-        Err(NegotiationError { error, .. }) => {
-            exchange.log_entry.set_error(&error);
-            Err(error)
-        }
+    let operation = Ok(Operation::GetExtendedCard(GetExtendedCard::default()));
+    let request = match exchange.negotiation(&version).check_path(dialect) {
+        Ok(()) => Ok(DecodedRequest::new(kind, dialect, operation)),
+        Err(NegotiationError { error, .. }) => Err(error),
     };
+    let result = DecodedRequest::run(request, &mut exchange).await;
     let envelope = Envelope::Http { media_type: respond::JSON, errors: exchange.server.errors };
     match result {
         Ok(answer) => exchange.respond(envelope, dialect, Ok(answer)),

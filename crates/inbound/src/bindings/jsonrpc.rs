@@ -14,7 +14,8 @@ use protocol::{
 use super::text::{self, json_message};
 use crate::{
     body,
-    exchange::{DecodedRequest, Exchange},
+    decoded_request::DecodedRequest,
+    exchange::Exchange,
     negotiate::{DialectChoice, NegotiationError},
     respond::{Envelope, ResponseFormat},
     sse,
@@ -48,7 +49,7 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
     let (id, dialect, result) = match read(&mut exchange, &version, body).await {
         Ok((id, request)) => {
             let dialect = request.dialect;
-            (id, dialect, exchange.run(request).await)
+            (id, dialect, DecodedRequest::run(Ok(request), &mut exchange).await)
         }
         Err(NotACall::PlainMessage(message)) => {
             // Boxed, so that the future of a call stays small.
@@ -137,7 +138,7 @@ async fn decode(
     };
     let operation = decode(dialect);
     match dialect.operation(&request.method) {
-        Some(kind) => Ok(DecodedRequest { kind, dialect, operation }),
+        Some(kind) => Ok(DecodedRequest::new(kind, dialect, operation)),
         None => {
             let error = operation.err().unwrap_or_else(|| {
                 let text = format!("the method {:?} is not supported", request.method);

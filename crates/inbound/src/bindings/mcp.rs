@@ -2,8 +2,8 @@
 //!
 //! The library that speaks MCP is used in `mcp/sdk.rs` and below only. It gets the request after the exchange has
 //! decided about host, origin and credential and has read the body; its handler takes the exchange of the request and
-//! calls the agent with [`Exchange::run`], like every other binding. Progress, questions and cancellation of a call are
-//! those of its task.
+//! calls the agent with a [`DecodedRequest`](crate::decoded_request::DecodedRequest), like every other binding. Progress,
+//! questions and cancellation of a call are those of its task.
 
 mod call;
 mod cards;

@@ -128,7 +128,7 @@ async fn record(call: OperatorCall, exchange: &Exchange, subject: Subject, refus
         task,
         key,
         delivery,
-        peer: exchange.peer(),
+        peer: exchange.sender.connection.peer,
         // It names lines in the log of a server.
         request_id: exchange.server.engine.is_serving().then(|| exchange.request_id.number()),
         refused,

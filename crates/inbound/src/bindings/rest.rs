@@ -15,7 +15,8 @@ use protocol::{
 
 use crate::{
     body,
-    exchange::{DecodedRequest, Exchange},
+    decoded_request::DecodedRequest,
+    exchange::Exchange,
     negotiate::NegotiationError,
     refusal::{self, Refusal},
     respond::{self, Envelope},
@@ -38,13 +39,9 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
         exchange.log_entry.set_error(&error);
         return exchange.respond(envelope, dialect, Err(error));
     }
-    let result = match read(&exchange, dialect, kind, body).await {
-        Ok(operation) => exchange.run(DecodedRequest { kind, dialect, operation }).await,
-        Err(error) => {
-            exchange.log_entry.set_error(&error);
-            Err(error)
-        }
-    };
+    let operation = read(&exchange, dialect, kind, body).await;
+    let request = operation.map(|operation| DecodedRequest::new(kind, dialect, operation));
+    let result = DecodedRequest::run(request, &mut exchange).await;
     exchange.respond(envelope, dialect, result)
 }
 

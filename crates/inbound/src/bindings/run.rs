@@ -28,7 +28,8 @@ use super::{
     skill_call::{self, Input},
 };
 use crate::{
-    exchange::{DecodedRequest, Exchange},
+    decoded_request::DecodedRequest,
+    exchange::Exchange,
     respond::{self, Envelope, ResponseFormat},
     routes,
     version::AcceptedVersions,
@@ -43,14 +44,8 @@ const TEXT: &str = "text/plain";
 /// Handles one request.
 pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
     exchange.log_entry.set_method(METHOD);
-    let result = match decode(&mut exchange, body).await {
-        Ok(request) => exchange.run(request).await,
-        Err(error) => {
-            exchange.log_entry.set_error(&error);
-            Err(error)
-        }
-    };
-    match result {
+    let request = decode(&exchange, body).await;
+    match DecodedRequest::run(request, &mut exchange).await {
         Ok(answer) => respond(exchange, answer),
         Err(error) => {
             let response = error_response(&exchange, &error);
@@ -67,7 +62,7 @@ pub(crate) fn error_response(exchange: &Exchange, error: &Error) -> Response {
     respond::error_response(&format, error, exchange.now())
 }
 
-async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, Error> {
+async fn decode(exchange: &Exchange, body: Body) -> Result<DecodedRequest, Error> {
     let skill = requested_skill(exchange)?;
     let wait = wait::requested(&exchange.head)?;
     let input = read_input(exchange, body).await?;
@@ -78,8 +73,7 @@ async fn decode(exchange: &mut Exchange, body: Body) -> Result<DecodedRequest, E
         request.return_immediately = wait.is_zero();
         (OperationKind::SendMessage, Operation::SendMessage(request))
     };
-    exchange.wait = Some(wait);
-    Ok(DecodedRequest { kind, dialect: Dialect::V1, operation: Ok(operation) })
+    Ok(DecodedRequest { wait: Some(wait), ..DecodedRequest::new(kind, Dialect::V1, Ok(operation)) })
 }
 
 /// Whether the caller prefers events to everything else that it accepts. Who accepts a result alike gets the result.
@@ -101,7 +95,7 @@ const MAX_COMPARED: usize = 5_000;
 /// The skill that the path names; an error if it does not exist for the caller.
 fn requested_skill(exchange: &Exchange) -> Result<String, Error> {
     let registered = exchange.registered()?;
-    let scope = exchange.scope();
+    let scope = exchange.sender.scope(&exchange.endpoint);
     // A name that is not UTF-8 is the name of no skill.
     let id = percent_decode(exchange.rest()).unwrap_or_default();
     if registered.skill_for(&id, &scope).is_some() {

@@ -18,11 +18,7 @@ use protocol::{
 };
 
 use super::rest;
-use crate::{
-    exchange::{DecodedRequest, Exchange},
-    respond,
-    routes::Handler,
-};
+use crate::{decoded_request::DecodedRequest, exchange::Exchange, respond, routes::Handler};
 
 /// Handles one request whose body is the message.
 pub(crate) async fn handle(exchange: Exchange, body: Body) -> Response {
@@ -35,20 +31,12 @@ pub(crate) async fn handle_message(mut exchange: Exchange, message: Result<SendM
     exchange.log_entry.set_binding(Handler::Text);
     exchange.log_entry.set_method("text");
     // A client without task ids answers a task by its conversation.
-    let policy = exchange.endpoint.profile().task_policy;
-    exchange.task_policy = Some(TaskPolicy { resume_by_context: true, ..policy });
-    let result = match message {
-        Ok(message) => {
-            let (kind, dialect) = (OperationKind::SendMessage, Dialect::V1);
-            let operation = Ok(Operation::SendMessage(message));
-            exchange.run(DecodedRequest { kind, dialect, operation }).await
-        }
-        Err(error) => {
-            exchange.log_entry.set_error(&error);
-            Err(error)
-        }
-    };
-    let response = match result {
+    let policy = TaskPolicy { resume_by_context: true, ..exchange.endpoint.profile().task_policy };
+    let request = message.map(|message| DecodedRequest {
+        task_policy: Some(policy),
+        ..DecodedRequest::new(OperationKind::SendMessage, Dialect::V1, Ok(Operation::SendMessage(message)))
+    });
+    let response = match DecodedRequest::run(request, &mut exchange).await {
         Ok(answer) => {
             let form = ResultForm::preferred(&exchange.head.headers);
             answer_with(form, answer, Arc::clone(&exchange.memory))

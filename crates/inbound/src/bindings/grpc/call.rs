@@ -19,12 +19,8 @@ use super::{
     stream::{self, StreamContext},
 };
 use crate::{
-    access_log::CallEntry,
-    admit::extensions,
-    exchange::{DecodedRequest, Exchange},
-    negotiate::Negotiation,
-    reply_form, respond,
-    version::AcceptedVersions,
+    access_log::CallEntry, admit::extensions, decoded_request::DecodedRequest, exchange::Exchange,
+    negotiate::Negotiation, reply_form, respond, version::AcceptedVersions,
 };
 
 /// Compression of the request's message.
@@ -46,7 +42,7 @@ pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body)
         }
     };
     let result = {
-        let call = pin!(exchange.run(request));
+        let call = pin!(DecodedRequest::run(Ok(request), &mut exchange));
         deadline.within(call).await
     };
     match result {
@@ -101,7 +97,7 @@ async fn decode(
     if let Some(agent) = agent {
         exchange.address(&agent);
     }
-    Ok((deadline, DecodedRequest { kind, dialect: service.dialect(), operation }))
+    Ok((deadline, DecodedRequest::new(kind, service.dialect(), operation)))
 }
 
 fn unknown_method(service: Service, name: &str) -> Refusal {

@@ -10,11 +10,7 @@ use protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    bindings::skill_call,
-    exchange::{DecodedRequest, Exchange},
-    respond,
-};
+use crate::{bindings::skill_call, decoded_request::DecodedRequest, exchange::Exchange, respond};
 
 /// The end of a turn.
 pub(super) struct Ended {
@@ -72,8 +68,8 @@ pub(super) async fn cancel(exchange: &mut Exchange, task: TaskId) {
 }
 
 async fn run(exchange: &mut Exchange, operation: Operation) -> Result<CallResponse, Error> {
-    let kind = OperationKind::SendMessage;
-    exchange.run(DecodedRequest { kind, dialect: Dialect::V1, operation: Ok(operation) }).await
+    let request = DecodedRequest::new(OperationKind::SendMessage, Dialect::V1, Ok(operation));
+    DecodedRequest::run(Ok(request), exchange).await
 }
 
 async fn follow(

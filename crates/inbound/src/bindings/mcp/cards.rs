@@ -24,8 +24,7 @@ pub(super) struct CardResource {
 
 /// The cards of the agents that the caller may call.
 pub(super) fn list(exchange: &Exchange) -> Vec<CardResource> {
-    let agents =
-        exchange.catalog().agents(exchange.endpoint.tenant.id()).filter(|agent| exchange.may_call(agent));
+    let agents = exchange.agents().filter(|agent| exchange.sender.may_call(agent));
     agents
         .map(|agent| {
             let info = agent.info();
@@ -44,16 +43,9 @@ pub(super) fn list(exchange: &Exchange) -> Vec<CardResource> {
 pub(super) fn read(exchange: &Exchange, uri: &str) -> Option<String> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let name = percent_decode(path.strip_prefix(SCHEME)?.strip_suffix(SUFFIX)?)?;
-    let agent = exchange
-        .catalog()
-        .get(exchange.endpoint.tenant.id(), &name)
-        .filter(|agent| exchange.may_call(agent))?;
-    let endpoint = Endpoint::of(
-        exchange.catalog(),
-        &exchange.endpoint.tenant,
-        Some(&agent.info().id),
-        PathProfile::OfAgent,
-    );
+    let (catalog, tenant) = (&exchange.catalog, &exchange.endpoint.tenant);
+    let agent = catalog.get(tenant.id(), &name).filter(|agent| exchange.sender.may_call(agent))?;
+    let endpoint = Endpoint::of(catalog, tenant, Some(&agent.info().id), PathProfile::OfAgent);
     let card = CardBuilder::of(&exchange.server, &endpoint, exchange.origin(), false).ok()?.public();
     let mut writer = Writer::new();
     match query {

@@ -88,8 +88,12 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
             return super::refuse(exchange, Refusal { id: head.response_id(), error }.into());
         }
     };
-    let watch = exchange.access_watch();
-    let sessions = CallerSessions::new(Arc::clone(&server.mcp.0), exchange.scope(), watch.clone());
+    let watch = exchange.sender.watch(&server, &exchange.endpoint);
+    let sessions = CallerSessions::new(
+        Arc::clone(&server.mcp.0),
+        exchange.sender.scope(&exchange.endpoint),
+        watch.clone(),
+    );
     let open = exchange.head.headers.get(SESSION_ID).and_then(|id| sessions.open(id)).map(Arc::new);
     let memory = Arc::clone(&exchange.memory);
     let service = {

@@ -146,8 +146,8 @@ impl Target {
 
 fn agents(exchange: &Exchange, offer: Offer) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
     let addressed = exchange.endpoint.registered().filter(|_| offer == Offer::Agent);
-    let all = (offer == Offer::AllAgents).then(|| exchange.catalog().agents(exchange.endpoint.tenant.id()));
-    addressed.into_iter().chain(all.into_iter().flatten()).filter(|agent| exchange.may_call(agent))
+    let all = (offer == Offer::AllAgents).then(|| exchange.agents());
+    addressed.into_iter().chain(all.into_iter().flatten()).filter(|agent| exchange.sender.may_call(agent))
 }
 
 /// The skills that exist for the caller; `None` stands for an agent that has no skills at all.
@@ -155,7 +155,7 @@ fn skills<'a>(
     exchange: &Exchange,
     agent: &'a RegisteredAgent,
 ) -> impl Iterator<Item = Option<&'a Skill>> + use<'a> {
-    let caller = exchange.scope_with(agent);
+    let caller = exchange.sender.scope_with(&exchange.endpoint.tenant, agent);
     let without_skills = agent.skills().is_empty().then_some(None);
     without_skills.into_iter().chain(agent.skills_for(&caller).map(Some))
 }
@@ -164,7 +164,7 @@ fn skills<'a>(
 fn target(exchange: &Exchange, agent: &RegisteredAgent, name: Option<(&str, usize)>) -> Option<Target> {
     let skill = match name {
         Some((name, max)) => {
-            let caller = exchange.scope_with(agent);
+            let caller = exchange.sender.scope_with(&exchange.endpoint.tenant, agent);
             // By id where that is a valid name, which is nearly always.
             let by_id = agent.skill_for(name, &caller).filter(|skill| plain(skill.id(), max) == name);
             let skill = by_id

@@ -18,7 +18,7 @@ pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {
     let counts = exchange.server.engine.operator_tasks().counts().await;
     let counts = counts.map_err(|error| failure(exchange, error))?;
     let (engine, catalog, tenant) =
-        (&exchange.server.engine, exchange.catalog(), exchange.endpoint.tenant.id());
+        (&exchange.server.engine, &exchange.catalog, exchange.endpoint.tenant.id());
     if !engine.knows_agents() {
         let agents = agent_document::stored(&engine.agent_switches(), &counts.agents, tenant);
         return Ok(respond(StatusCode::OK, agents));

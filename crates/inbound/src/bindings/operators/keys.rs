@@ -39,7 +39,7 @@ pub(super) async fn create(
     let (key, text) = created.map_err(|error| refused(exchange, error))?;
     subject.key = Some(key.id.clone());
     tracing::info!(key = key.id, agent, owner = key.owner, "API key made");
-    let registered = exchange.catalog().get(exchange.endpoint.tenant.id(), &agent);
+    let registered = exchange.catalog.get(exchange.endpoint.tenant.id(), &agent);
     let is_refused = registered.is_some_and(|agent| !agent.settings().auth.contains(AuthMethod::ApiKey));
     let warning = is_refused.then(|| key_document::not_accepted(&agent));
     Ok(respond(StatusCode::CREATED, key_document::created(&key, &text, warning.as_deref())))

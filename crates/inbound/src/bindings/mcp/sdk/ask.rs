@@ -52,7 +52,7 @@ pub(super) async fn ask(
             return answered(question, response.unwrap_or(Err(ServiceError::TransportClosed)));
         }
         () = exchange.server.ready.closing() => (Asked::Closing, "the server is shutting down"),
-        error = exchange.revoked() => (Asked::Revoked(error), "the caller may not call the agent any more"),
+        error = exchange.sender.revoked(&exchange.server, &exchange.endpoint) => (Asked::Revoked(error), "the caller may not call the agent any more"),
         () = context.ct.cancelled() => (Asked::Cancelled, "the call was cancelled"),
         () = tokio::time::sleep(limit) => (Asked::TimedOut, "the question was not answered in time"),
     };
