@@ -106,13 +106,7 @@ impl Exchange {
         } else {
             CallEntry::off()
         };
-        let span = tracing::debug_span!(
-            target: "a2ad::request",
-            "request",
-            traceparent = %trace,
-            parent = parent.as_ref().map(|parent| tracing::field::display(ParentId(parent.span_id()))),
-            handler = row.handler.label(),
-        );
+        let span = span(&trace, parent.as_ref(), row.handler);
         Self {
             memory: server.engine.memory().begin(),
             server,
@@ -165,14 +159,10 @@ impl Exchange {
     /// Counts a request whose sender is refused; returns the error for it. Wrong credentials are counted by address, those of
     /// known callers like a call.
     pub(crate) fn count_refusal(&self, error: Error) -> Error {
-        let rates = self.server.rates.load();
+        let (rates, tenant) = (self.server.rates.load(), self.endpoint.tenant.id());
         let counted = match (error.kind, self.sender.refused_key()) {
-            (ErrorKind::Unauthenticated, Some(sender)) => {
-                rates.check_refused(self.endpoint.tenant.id(), sender)
-            }
-            (ErrorKind::PermissionDenied, _) => {
-                rates.check_caller(self.endpoint.tenant.id(), self.sender.rate_key())
-            }
+            (ErrorKind::Unauthenticated, Some(key)) => rates.check_refused(tenant, key),
+            (ErrorKind::PermissionDenied, _) => rates.check_caller(tenant, self.sender.rate_key()),
             _ => Ok(()),
         };
         counted.err().unwrap_or(error)
@@ -327,6 +317,16 @@ impl Exchange {
     pub(crate) fn set_method_of(&mut self, kind: OperationKind) {
         self.log_entry.set_method(v1::operation::method(kind));
     }
+}
+
+fn span(trace: &TraceContext, parent: Option<&TraceContext>, handler: Handler) -> Span {
+    tracing::debug_span!(
+        target: "a2ad::request",
+        "request",
+        traceparent = %trace,
+        parent = parent.map(|parent| tracing::field::display(ParentId(parent.span_id()))),
+        handler = handler.label(),
+    )
 }
 
 /// The agent that the head of a request names, else the default agent.

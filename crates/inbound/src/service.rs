@@ -2,7 +2,8 @@
 //!
 //! All checks of a request stand in one list, in their order, each with the reason for its place: [`check_head`], then
 //! [`check_sender`], then [`check_call`]. The first two precede the body. They are separate functions because of what lies
-//! between them: the verification of credentials, which may have to wait, and the binding, which decodes the body.
+//! between them: the verification of credentials, which may have to wait, and the binding, which reads and decodes the body
+//! and refuses what has not its form.
 //!
 //! Route and context are found by plain functions. A handler's future is boxed, so that the connection moves only a
 //! pointer, and boxed again only for HEAD, CORS or an enabled span.
@@ -59,8 +60,8 @@ fn check_head(exchange: &mut Exchange) -> Result<(), Refusal> {
     exchange.check_served()
 }
 
-/// The checks of its sender, with the credentials that [`access::verify`] has verified between these lists. Whatever
-/// fails here is counted by [`Exchange::count_refusal`].
+/// The checks of its sender, before the body. [`access::verify`] has verified the credentials just before, unless that is
+/// costly and too many of this sender were wrong. What is refused is counted by [`Exchange::count_refusal`].
 fn check_sender(exchange: &mut Exchange, verified: Result<Verified, Error>) -> Result<(), Error> {
     // A wrong credential is refused also where anonymous callers are permitted: its sender expects to be known.
     access::identify(exchange, verified)?;
@@ -73,8 +74,8 @@ fn check_sender(exchange: &mut Exchange, verified: Result<Verified, Error>) -> R
     exchange.check_rate()
 }
 
-/// The checks of the decoded operation, when a binding has read the body. [`DecodedRequest::run`] makes them, and the
-/// engine is called only after them.
+/// The checks that wait for the body: [`DecodedRequest::run`] makes them before it calls the engine. A signed request has
+/// no operation; its signature is verified in [`Exchange::start_work`], as soon as the body has named the task.
 ///
 /// [`DecodedRequest::run`]: crate::decoded_request::DecodedRequest::run
 pub(crate) fn check_call(

@@ -284,7 +284,7 @@ impl SendContext<'_> {
         }
     }
 
-    /// The first turn of a task.
+    /// The first turn of a task. Its conversation begins with the task `first_of_context`.
     fn first_turn(
         &self,
         no: TaskNo,
@@ -292,12 +292,14 @@ impl SendContext<'_> {
         call: SkillCall,
         deadline: Option<Timestamp>,
         size: u64,
-        conversation: Conversation,
+        first_of_context: TaskNo,
     ) -> TurnInput {
+        let scope = self.call.scope.clone();
         TurnInput {
             no,
             names,
-            scope: self.call.scope.clone(),
+            conversation: Conversation::new(self.engine.store.clone(), scope.clone(), first_of_context, no),
+            scope,
             call,
             deadline,
             origin: self.call.origin,
@@ -305,7 +307,6 @@ impl SendContext<'_> {
             size,
             progress_size: 0,
             history: Vec::new(),
-            conversation,
             open_artifacts: HashSet::new(),
             earlier_artifacts: EarlierArtifacts::default(),
             journal: Vec::new(),

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     agent::message_size,
-    context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_content},
     ids::TaskNo,
@@ -105,7 +104,7 @@ async fn start_turn(
     row: &TaskRow,
     opening: NewEntry,
 ) -> Result<Option<Submitted>> {
-    let SendContext { engine, call, .. } = ctx;
+    let SendContext { engine, .. } = ctx;
     let (webhook, note) = ctx.webhook(row.no, &names.task)?;
     let Some(work) = engine.store.work(row.no).await? else { return Ok(None) };
     let mut log = ctx.log(row, row.last_seq).with_first(work.log);
@@ -130,7 +129,6 @@ async fn start_turn(
         StartState::Interrupted => (row.deadline, row.turn),
         StartState::Terminal => (skill_call.policy.deadline_from(engine.clock.now()), row.turn + 1),
     };
-    let conversation = Conversation::new(engine.store.clone(), call.scope.clone(), row.context.first, row.no);
     let turn = TurnInput {
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
@@ -140,7 +138,7 @@ async fn start_turn(
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
         // Only the steps of the task are left of earlier turns.
         journal: work.journal,
-        ..ctx.first_turn(row.no, names, skill_call, deadline, size, conversation)
+        ..ctx.first_turn(row.no, names, skill_call, deadline, size, row.context.first)
     };
     let waiting = TurnPrecondition { when, fence: row.fence };
     let resume = |commit: TurnCommit| {

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     agent::message_size,
-    context::Conversation,
     error::{Error, Result},
     ids::{Tag, TaskNo},
     skill::call::SkillCall,
@@ -26,7 +25,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     }
     admit::fits(0, &message, engine.runner.limits().max_task)?;
     let new = NewTask::of(ctx, &message).await?;
-    let (names, conversation) = assign_ids(ctx, &new);
+    let (names, first_of_context) = assign_ids(ctx, &new);
     let (webhook, note) = ctx.webhook(new.no, &names.task)?;
     let now = engine.clock.now();
     let origin_metadata = call.origin.task_metadata();
@@ -37,7 +36,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let skill_call = SkillCall::decide(ctx.first_request(&message)).await;
     let deadline = skill_call.policy.deadline_from(now);
     let size = message_size(&message);
-    let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, conversation);
+    let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, first_of_context);
     let accept = |commit: TurnCommit| new.accept(ctx, webhook, commit);
     match begin(ctx, turn, task, opening, accept).await? {
         StartResult::Full => {
@@ -134,8 +133,8 @@ async fn new_context(ctx: SendContext<'_>, name: Option<&ContextId>) -> Result<N
     Ok(known.map_or_else(|| NewContext::Named(name.clone()), NewContext::Joined))
 }
 
-/// The public ids of a new task and its conversation, and a reader of that conversation's earlier messages.
-fn assign_ids(ctx: SendContext<'_>, new: &NewTask) -> (PublicIds, Conversation) {
+/// The public ids of a new task and its conversation, and the first task of that conversation.
+fn assign_ids(ctx: SendContext<'_>, new: &NewTask) -> (PublicIds, TaskNo) {
     let ids = &ctx.engine.ids;
     let new_row = |name| ContextRow { first: new.no, tag: ids.context_tag(new.tag), name };
     let row = match &new.context {
@@ -144,7 +143,5 @@ fn assign_ids(ctx: SendContext<'_>, new: &NewTask) -> (PublicIds, Conversation) 
         NewContext::Joined(row) => row.clone(),
     };
     let task = new.client_id.clone().unwrap_or_else(|| ids.task(new.no, new.tag));
-    let names = PublicIds { task, context: context_name(ids, &row) };
-    let store = ctx.engine.store.clone();
-    (names, Conversation::new(store, ctx.call.scope.clone(), row.first, new.no))
+    (PublicIds { task, context: context_name(ids, &row) }, row.first)
 }
