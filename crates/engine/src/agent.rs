@@ -42,7 +42,7 @@ pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
 pub(crate) use update::message_size;
 
-use crate::scope::Scope;
+use crate::access::scope::Scope;
 
 /// Implements one or more skills. An implementation writes `async fn run(&self, turn: Turn)`; a plain async
 /// function becomes an agent with [`agent_fn`].

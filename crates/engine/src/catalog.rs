@@ -33,16 +33,18 @@ pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use settings::{AgentSettings, EndUser, ExtendedCard};
 
 use crate::{
-    access_changes::AccessChanges,
+    access::{
+        access_changes::AccessChanges,
+        agent_switches::{AgentSwitch, SwitchState, Switches, SwitchesByAgent},
+        scope::Scope,
+        tenant::Tenant,
+    },
     agent::Agent as _,
-    agent_switches::{AgentSwitch, SwitchState, Switches, SwitchesByAgent},
     clock::Clock,
-    idempotency::Dedupe,
+    operations::idempotency::Dedupe,
     retention::Retention,
     runner::Limits,
-    scope::Scope,
     skill::{RunPolicy, RunSettings, Skill, SkillSet, SkillVisibility},
-    tenant::Tenant,
 };
 
 /// An agent with its card data and its settings.

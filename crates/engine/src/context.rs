@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::Message;
 
-use crate::{error::Result, ids::TaskNo, scope::Scope, store::Store, task};
+use crate::{access::scope::Scope, error::Result, ids::TaskNo, store::Store, task};
 
 /// Reads earlier messages of a conversation from the store on demand.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use protocol::{ListTasks, Timestamp};
 
 use crate::{
+    access::scope::Scope,
     ids::TaskNo,
     log::Seq,
-    scope::Scope,
     store::{ListPosition, OperatorQuery},
 };
 

@@ -11,29 +11,30 @@ use protocol::{
 };
 
 use crate::{
-    access_changes::AccessChanges,
-    agent_switches::{AgentSwitch, SwitchError},
-    api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey, is_valid_name},
+    access::{
+        access_changes::AccessChanges,
+        agent_switches::{AgentSwitch, SwitchError},
+        api_keys::{ApiKey, ApiKeyError, ApiKeys, NewApiKey, is_valid_name},
+        principal_caps::PrincipalCaps,
+        scope::Scope,
+    },
     catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
-    contended_tasks::ContendedTasks,
     error::{Error, Result},
     feed::Feed,
     ids::Ids,
     log::Seq,
     memory::{MemoryBudget, Reservation},
     metrics::{DiskUsage, PushMetrics, RunMetrics, RunnerLoad, StoreMetrics},
-    operations,
-    operators::OperatorTasks,
+    operations::{
+        self, contended_tasks::ContendedTasks, operators::OperatorTasks, task_numbers::TaskNumbers,
+    },
     origin::Origin,
-    principal_caps::PrincipalCaps,
     push::{Deliverer, Deliveries, Holds, IsRevokedPrincipal, PushSetup, Records, Worker},
     retention::Purger,
     runner::{Limits, Runner},
-    scope::Scope,
     store::{Lookup, Store, StoreError, Visibility},
     stream::{StreamEnd, TaskStream},
-    task_numbers::TaskNumbers,
     trace::begin_trace,
 };
 

@@ -18,9 +18,9 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
+    access::scope::Scope,
     ids::TaskNo,
     log::{Entry, Seq},
-    scope::Scope,
     store::{Store, StoreError},
 };
 

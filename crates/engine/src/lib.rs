@@ -6,49 +6,43 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod access_changes;
+mod access;
 pub mod agent;
-mod agent_switches;
-mod api_keys;
 mod catalog;
 mod clock;
-mod contended_tasks;
 mod context;
 pub mod cursor;
 mod engine;
 mod error;
 mod expire;
 mod feed;
-mod idempotency;
 pub mod ids;
 pub mod log;
 mod memory;
 pub mod metrics;
 mod operations;
-mod operators;
 mod origin;
-mod principal_caps;
 pub mod push;
 mod retention;
 mod runner;
-mod scope;
 mod seal;
 mod skill;
 pub mod store;
 mod stream;
 pub mod task;
-mod task_numbers;
-mod tenant;
 mod trace;
 
-pub use access_changes::AccessChanges;
+pub use access::access_changes::AccessChanges;
+pub use access::agent_switches::{AgentSwitch, SwitchError, SwitchState};
+pub use access::api_keys::{
+    ApiKey, ApiKeyError, ApiKeys, KeysNotLoaded, NewApiKey, is_valid_key_prefix, random_text,
+};
+pub use access::principal_caps::{CapReached, PrincipalCaps};
+pub use access::scope::{Scope, ScopeParts};
+pub use access::tenant::{DEFAULT_TENANT, Tenant};
 pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, CallQuestion, CallResult, DynAgent, ExecutionPolicy,
     IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, Turn, Update, agent_fn,
-};
-pub use agent_switches::{AgentSwitch, SwitchError, SwitchState};
-pub use api_keys::{
-    ApiKey, ApiKeyError, ApiKeys, KeysNotLoaded, NewApiKey, is_valid_key_prefix, random_text,
 };
 pub use catalog::search;
 pub use catalog::{
@@ -61,14 +55,12 @@ pub use context::Conversation;
 pub use engine::{Call, CallResponse, Engine, ResponseNote, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
-pub use idempotency::Dedupe;
 pub use memory::{MemoryBudget, Reservation, SharedBytes};
-pub use operators::{ListedTask, OperatorList, OperatorTasks};
+pub use operations::idempotency::Dedupe;
+pub use operations::operators::{ListedTask, OperatorList, OperatorTasks};
 pub use origin::Origin;
-pub use principal_caps::{CapReached, PrincipalCaps};
 pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};
-pub use scope::{Scope, ScopeParts};
 pub use seal::Sealer;
 pub use skill::{
     Arguments, DeclaredSchema, Guards, LargeCheck, RunPolicy, RunSettings, SchemaCheck, Skill, SkillInput,
@@ -76,5 +68,4 @@ pub use skill::{
 };
 pub use store::Store;
 pub use stream::{Frame, StreamEnd, StreamItem, TaskStream};
-pub use tenant::{DEFAULT_TENANT, Tenant};
 pub use trace::{begin_trace, random_span_id};

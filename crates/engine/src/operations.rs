@@ -1,12 +1,16 @@
 //! The operations of the protocol, one file each.
 
 pub(crate) mod cancel_task;
+pub(crate) mod contended_tasks;
 pub(crate) mod get_task;
+pub(crate) mod idempotency;
 mod list_tasks;
+pub(crate) mod operators;
 mod push_configs;
 mod send_message;
 mod submit;
 mod subscribe_to_task;
+pub(crate) mod task_numbers;
 
 use protocol::{
     ErrorKind, Json, Operation, Reply, Task,

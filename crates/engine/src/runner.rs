@@ -43,11 +43,11 @@ pub(crate) use slot::{Admission, Arrival, Slot};
 pub use stop::STOP_GRACE;
 
 use crate::{
+    access::principal_caps::PrincipalCaps,
     catalog::CurrentCatalog,
     clock::Clock,
     ids::TaskNo,
     metrics::RunMetrics,
-    principal_caps::PrincipalCaps,
     push::Worker,
     retention::Purger,
     store::{Committed, MAX_DUE_AHEAD, NotCommitted, Receipt, Store},

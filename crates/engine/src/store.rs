@@ -39,15 +39,13 @@ pub use rows::{
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
-pub use crate::principal_caps::{CapReached, Demand, PrincipalCaps, Used};
+pub use crate::access::principal_caps::{CapReached, Demand, PrincipalCaps, Used};
 use crate::{
-    agent_switches::AgentSwitch,
-    api_keys::ApiKey,
+    access::{agent_switches::AgentSwitch, api_keys::ApiKey, scope::Scope},
     error,
     ids::{Ids, Tag, TaskNo},
     log::{Corrupt, Entry, Seq},
     metrics::{DiskUsage, StoreMetrics},
-    scope::Scope,
 };
 
 /// Size limit of one read of a log, in bytes of entries. A single entry may be larger.

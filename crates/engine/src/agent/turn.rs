@@ -20,10 +20,10 @@ use super::{
     agent_message, queue::Offered,
 };
 use crate::{
+    access::scope::Scope,
     context::Conversation,
     metrics::{BackendKind, BackendOutcome},
     runner::AskingTurn,
-    scope::Scope,
     skill::Calls,
 };
 

@@ -3,7 +3,7 @@
 use protocol::model::{AgentExtension, SecurityScheme};
 
 use super::{auth_methods::AuthMethods, profile::Profile};
-use crate::{push::PushEvents, scope::Scope};
+use crate::{access::scope::Scope, push::PushEvents};
 
 /// How one agent is served.
 #[derive(Clone, Debug)]

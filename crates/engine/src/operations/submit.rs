@@ -18,16 +18,16 @@ use protocol::{
 use self::turn::{StartResult, queue_full};
 use super::{get_task, push_configs::WebhookRequest};
 use crate::{
+    access::scope::Scope,
     catalog::RegisteredAgent,
     context::Conversation,
     engine::{Call, EngineInner, ResponseNote},
     error::{Error, Result},
     feed::Watcher,
-    idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
+    operations::idempotency,
     runner::TurnInput,
-    scope::Scope,
     skill::{
         Skill,
         call::{CallRequest, SkillCall, Stage},

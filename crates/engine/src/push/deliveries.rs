@@ -9,10 +9,10 @@ use super::{
     delivery::{letter_id, notification_id},
 };
 use crate::{
+    access::scope::Scope,
     clock::Clock,
     error::{Error, Result},
     ids::Ids,
-    scope::Scope,
     store::{DeadLetter, ListedDelivery as Pending, Store, WebhookNo},
 };
 

@@ -12,10 +12,8 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    access_changes::AccessChanges,
-    api_keys::ApiKeys,
+    access::{access_changes::AccessChanges, api_keys::ApiKeys, scope::Scope},
     catalog::CurrentCatalog,
-    scope::Scope,
     store::{StoreError, WebhookNo},
 };
 

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use protocol::{PushConfig, model::Secret, push_record};
 
-use crate::{ids::TaskNo, scope::Scope, seal::Sealer, store::NewWebhook};
+use crate::{access::scope::Scope, ids::TaskNo, seal::Sealer, store::NewWebhook};
 
 /// Random bytes of a key that the server makes.
 const KEY_BYTES: usize = 32;

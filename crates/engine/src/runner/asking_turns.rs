@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use crate::scope::Scope;
+use crate::access::scope::Scope;
 
 /// The turns of this process that may ask.
 #[derive(Default)]

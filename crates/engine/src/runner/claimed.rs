@@ -8,12 +8,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Registration, Run, Runner, Slot, TurnInput, slot::ProbationPermit};
 use crate::{
+    access::scope::Scope,
     agent::OnCrash,
     catalog::RegisteredAgent,
     context::Conversation,
     ids::TaskNo,
     log::Seq,
-    scope::Scope,
     skill::{
         RunPolicy,
         call::{CallRequest, SkillCall, Stage},

@@ -30,6 +30,7 @@ use super::{
     time_limit::TimeLimit,
 };
 use crate::{
+    access::scope::Scope,
     agent::{
         AgentError, AgentResult, CallQuestion, CheckpointTooLarge, Journal, JournalTooLarge, OnCrash,
         Outcome, Turn, Update, UpdateReceiver, outcome_of_error, queue,
@@ -39,7 +40,6 @@ use crate::{
     log::Seq,
     metrics::{RunMetrics, RunOutcome},
     origin::Origin,
-    scope::Scope,
     skill::{Calls, RunPolicy, call::SkillCall},
     store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
     task::{

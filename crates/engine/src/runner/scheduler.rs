@@ -22,7 +22,7 @@ use protocol::Timestamp;
 
 pub(super) use self::classes::{AgentLimits, CallerId};
 use self::classes::{Classes, Key};
-use crate::{ids::TaskNo, runner::AskingTurn, scope::Scope, store::DueTask};
+use crate::{access::scope::Scope, ids::TaskNo, runner::AskingTurn, store::DueTask};
 
 /// The state of all slots and of the work that waits for one.
 pub(super) struct Scheduler {

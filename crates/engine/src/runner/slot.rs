@@ -15,7 +15,8 @@ use super::{
     scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
 };
 use crate::{
-    catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, scope::Scope, skill::RunPolicy, store::TenantAgent,
+    access::scope::Scope, catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, skill::RunPolicy,
+    store::TenantAgent,
 };
 
 /// A full queue is logged at most once in this many seconds.

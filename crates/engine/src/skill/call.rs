@@ -29,10 +29,10 @@ use super::{
     starting::StartingSkills,
 };
 use crate::{
+    access::scope::Scope,
     agent::{AgentResult, DynAgent, Outcome, OutcomeJournal, Turn},
     catalog::RegisteredAgent,
     runner::Limits,
-    scope::Scope,
     store::{SavedState, SkillSource},
 };
 

@@ -5,11 +5,10 @@ use protocol::{ContextId, TaskId, TaskState, Timestamp};
 
 use super::{ContextRow, Counter, Effects, NewWebhook, Step};
 use crate::{
+    access::{principal_caps::PrincipalCaps, scope::Scope},
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     origin::Origin,
-    principal_caps::PrincipalCaps,
-    scope::Scope,
 };
 
 /// One transaction on one task.

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Store, StoreError, TaskRow};
 use crate::{
+    access::scope::Scope,
     log::{Entry, Seq},
-    scope::Scope,
 };
 
 /// Consecutive entries of a log with their sequence numbers.

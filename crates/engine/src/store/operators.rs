@@ -4,7 +4,7 @@
 use protocol::{TaskState, Timestamp};
 
 use super::{TaskRow, TenantAgent};
-use crate::{ids::TaskNo, scope::Scope};
+use crate::{access::scope::Scope, ids::TaskNo};
 
 /// How many tasks one page may examine. A page of a filter that no index serves may therefore have fewer tasks than
 /// asked for, or none, although there are others.

@@ -10,10 +10,10 @@ use protocol::{ConfigId, Dialect, TaskId, Timestamp, dialect::Style};
 
 use super::TaskRow;
 use crate::{
+    access::scope::Scope,
     ids::{Tag, TaskNo},
     log::Seq,
     push::PushEvents,
-    scope::Scope,
 };
 
 /// Number of a webhook: its identity in the store, never used again.

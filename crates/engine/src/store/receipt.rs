@@ -9,10 +9,10 @@ use protocol::{ErrorKind, TaskState};
 use tokio::sync::oneshot;
 
 use crate::{
+    access::principal_caps::CapReached,
     error,
     ids::{Tag, TaskNo},
     log::Seq,
-    principal_caps::CapReached,
 };
 
 /// A future of a change's result.

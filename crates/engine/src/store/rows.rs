@@ -6,11 +6,11 @@ use protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
 use super::{JournalStep, LogSlice, SavedState, SkillSource, Visibility};
 use crate::{
+    access::scope::Scope,
     ids::{Tag, TaskNo},
     log::{Entry, Seq},
     memory::Reservation,
     origin::Origin,
-    scope::Scope,
 };
 
 /// A task lookup by id: first as a server-generated id, then as a client-chosen one.

@@ -3,7 +3,7 @@
 use protocol::{TaskState, Timestamp};
 
 use super::WorkState;
-use crate::principal_caps::Demand;
+use crate::access::principal_caps::Demand;
 
 /// A transition of the task state machine. "Holder" is the process that holds the task's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

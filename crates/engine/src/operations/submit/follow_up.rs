@@ -11,9 +11,9 @@ use super::{
 use crate::{
     agent::message_size,
     error::{Error, Result},
-    idempotency::{Dedupe, same_content},
     ids::TaskNo,
     log::{Log, NewEntry},
+    operations::idempotency::{Dedupe, same_content},
     runner::TurnInput,
     skill::call::{CallRequest, SkillCall, Stage},
     store::{

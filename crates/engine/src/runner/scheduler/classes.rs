@@ -8,7 +8,7 @@ use std::{
 use protocol::Timestamp;
 
 use super::slab::Slab;
-use crate::{ids::TaskNo, runner::AskingTurn, scope::Scope, store::TenantAgent};
+use crate::{access::scope::Scope, ids::TaskNo, runner::AskingTurn, store::TenantAgent};
 
 /// Callers without work that are kept, so that their next call allocates nothing.
 const MAX_IDLE: usize = 1_024;

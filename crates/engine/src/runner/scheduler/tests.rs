@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{scope::ScopeParts, store::TenantAgent};
+use crate::{access::scope::ScopeParts, store::TenantAgent};
 
 fn now() -> Timestamp {
     at(1_000)

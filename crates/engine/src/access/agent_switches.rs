@@ -8,7 +8,7 @@ use std::{
 
 use protocol::Timestamp;
 
-use crate::{api_keys::ApiKeyError, store::StoreError};
+use crate::{access::api_keys::ApiKeyError, store::StoreError};
 
 /// One decision of an operator about one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use uuid::Variant;
 
 use crate::{
+    access::scope::Scope,
     error::{Error, Result},
-    scope::Scope,
     store::MessageKey,
 };
 

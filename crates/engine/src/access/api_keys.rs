@@ -18,8 +18,7 @@ use aws_lc_rs::{
 use protocol::{Timestamp, model::Secret};
 
 use crate::{
-    access_changes::AccessChanges,
-    scope::Scope,
+    access::{access_changes::AccessChanges, scope::Scope},
     store::{Store, StoreError},
 };
 
