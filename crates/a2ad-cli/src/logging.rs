@@ -19,7 +19,7 @@ mod otlp;
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
-    io::{self, BufWriter, IsTerminal as _, Write},
+    io::{self, BufWriter, IsTerminal as _, Stderr, Write},
     sync::{
         Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -32,7 +32,7 @@ use tracing::Dispatch;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter,
-    fmt::{format::Writer, time::FormatTime},
+    fmt::{MakeWriter, format::Writer, time::FormatTime},
     util::SubscriberInitExt as _,
 };
 
@@ -100,6 +100,13 @@ pub(crate) fn start(warnings: &[String], otlp: Option<&str>) -> anyhow::Result<G
     Ok(Guard { spans, log: Some((shared, worker)) })
 }
 
+/// Logs what happens before logging can start, because the configuration that it needs is being read. Each line is written
+/// at once.
+pub(crate) fn before_start<T>(work: impl FnOnce() -> T) -> T {
+    let (filter, _) = filter::parse(VARIABLE, &setting());
+    tracing::dispatcher::with_default(&subscriber(filter, || Unqueued(io::stderr())), work)
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         self.spans = None;
@@ -111,7 +118,10 @@ impl Drop for Guard {
     }
 }
 
-fn subscriber(filter: EnvFilter, writer: NonBlocking) -> Dispatch {
+fn subscriber<W>(filter: EnvFilter, writer: W) -> Dispatch
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     if io::stderr().is_terminal() {
         builder.compact().with_target(false).with_timer(TimeOfDay(Clock::system())).finish().into()
@@ -177,6 +187,20 @@ impl Shared {
     fn close(&self) {
         *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.closed.notify_all();
+    }
+}
+
+/// Writes lines without a queue.
+struct Unqueued(Stderr);
+
+impl Write for Unqueued {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(&without_direction(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

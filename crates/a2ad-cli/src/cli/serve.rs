@@ -42,7 +42,7 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let file = ConfigFile::choose(flags.config.as_deref(), &variables);
     let watch = Watch::new(file.path.clone());
     let origin = Origin { file, listen: flags.listen, store: flags.store };
-    let loaded = origin.load().inspect_err(|_| warn(&warnings))?;
+    let loaded = logging::before_start(|| origin.load()).inspect_err(|_| warn(&warnings))?;
     // Dropped last on every path: dropping it writes the queued lines.
     let _log = logging::start(&warnings, loaded.config.otlp.as_deref())?;
     let networks = &loaded.config.dial_policy.allow;
