@@ -45,6 +45,8 @@ use std::{
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
+use engine::Clock;
+use protocol::explain::explain;
 
 pub(crate) use self::output::changes_direction;
 use self::{
@@ -299,7 +301,7 @@ fn explain_file(path: &Path) -> anyhow::Result<()> {
     } else {
         std::fs::read_to_string(path).map_err(|reason| Unreadable { path: path.to_owned(), reason })?
     };
-    Ok(print(&a2ad::explain(&text)?)?)
+    Ok(print(&explain(&text, Clock::system().now())?)?)
 }
 
 /// `check` without an argument where there is no configuration file.

@@ -36,7 +36,6 @@
 mod admin_token;
 mod audit;
 mod banner;
-pub mod explain;
 #[cfg(feature = "backends")]
 mod issuer_keys;
 mod listeners;
@@ -65,7 +64,6 @@ pub mod internal {
     pub use crate::{
         admin_token::FILE as ADMIN_TOKEN_FILE,
         audit::{AuditFiles, AuditLog, AuditOptions, FileLimits, default_file as default_audit_file},
-        explain::syntax::json_syntax_error,
         listeners::{ListenAddress, Listeners, audiences, is_loopback},
         local::LocalServer,
         probe::{ProbeResult, get as probe},
@@ -77,13 +75,30 @@ pub use agent::{Agent, Outcome, Turn, agent_fn};
 pub use client::{Client, call_agent};
 #[doc(inline)]
 pub use engine::AgentError as Error;
-pub use explain::run as explain;
 pub use model::{Artifact, Message, Part};
 pub use outbound::agents;
 pub use server::{Builder, Card, ServeError, Server};
 
 /// The result of an agent, and of everything else in this library that can fail for several reasons.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Shows a message, task, event, request, response, error or card in every dialect, with what is translated, carried in
+/// metadata, defaulted or lost. For an event stream or lines of JSON, every document is shown.
+///
+/// ```
+/// let shown = a2ad::explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#)?;
+/// assert!(shown.starts_with("a message of draft"));
+/// assert!(a2ad::explain("{}").is_err());
+/// # Ok::<(), a2ad::explain::Error>(())
+/// ```
+pub fn explain(input: &str) -> Result<String, explain::Error> {
+    protocol::explain::explain(input, engine::Clock::system().now())
+}
+
+/// Why [`explain()`] cannot show a document.
+pub mod explain {
+    pub use protocol::explain::Error;
+}
 
 /// What an agent implements and uses.
 ///

@@ -9,6 +9,7 @@ mod contents;
 mod lex;
 mod raw;
 pub mod read;
+mod syntax_error;
 mod text;
 pub mod write;
 
@@ -19,6 +20,7 @@ use std::{
 };
 
 pub use raw::{Fault, Raw};
+pub use syntax_error::syntax_error;
 
 /// Maximum nesting depth of a metadata or data value in a request: protobuf decoders stop at 100 levels, and
 /// an object takes three.

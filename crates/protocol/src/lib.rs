@@ -8,6 +8,7 @@
 
 pub mod dialect;
 pub mod error;
+pub mod explain;
 pub mod grpc;
 pub mod json;
 pub mod jsonrpc;

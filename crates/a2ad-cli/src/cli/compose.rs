@@ -5,9 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use a2ad::internal::json_syntax_error;
 use clap::Args;
-use protocol::{Content, Json, Message, Part, Role, SendMessage};
+use protocol::{Content, Json, Message, Part, Role, SendMessage, json::syntax_error};
 
 use super::failure::Failure;
 
@@ -91,7 +90,7 @@ impl MessageFlags {
 /// Parses a JSON value. The error states what is missing, not only the position.
 fn data(text: &str) -> Result<Json, Failure> {
     Json::parse(text).map_err(|problem| {
-        Failure::usage(format!("--data is not JSON: {}", json_syntax_error(text).unwrap_or(problem)))
+        Failure::usage(format!("--data is not JSON: {}", syntax_error(text).unwrap_or(problem)))
     })
 }
 

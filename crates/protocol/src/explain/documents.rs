@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use protocol::json::Raw;
+use crate::json::Raw;
 
 /// The documents of an input; the whole input as one document if it is neither a stream nor lines of JSON.
 pub(super) fn split(input: &str) -> Vec<Cow<'_, str>> {

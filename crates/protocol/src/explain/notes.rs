@@ -7,15 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use protocol::Dialect;
-use protocol::json::Raw;
-
 use super::{
     forms,
     leaves::{self, Leaf, document, truncate},
     recognise::{ModelValue, Recognised},
     unmodelled,
 };
+use crate::{Dialect, json::Raw};
 
 /// The maximum number of notes of one kind.
 const MAX_NOTES_PER_KIND: usize = 12;
@@ -212,7 +210,7 @@ fn lost(value: &ModelValue, dialect: Dialect, written: &[String]) -> Vec<String>
 
 /// The leaves of a value in the 1.0 form.
 fn model_leaves(value: &ModelValue) -> Vec<Leaf> {
-    let written = forms::encode(Dialect::V1, value).unwrap_or_default();
+    let written = forms::comparable(Dialect::V1, value).unwrap_or_default();
     let leaves = written.iter().flat_map(|text| leaves::all(document(text)));
     // The timestamp of an error is the time of its encoding, not a part of the error.
     leaves.filter(|leaf| !value.is_error() || leaf.name() != "timestamp").collect()

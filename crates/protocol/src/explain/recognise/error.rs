@@ -1,15 +1,13 @@
 //! Recognises errors: in a JSON-RPC response, as the body of an HTTP+JSON error response, and as a bare error object.
 
-use protocol::{
+use super::{Error, ModelValue, Recognised, decode_at, is_set, response};
+use crate::{
     Dialect,
     json::{
         Raw,
         read::{Node, Object, Path},
     },
 };
-
-use super::{ModelValue, Recognised, decode_at, is_set, response};
-use crate::explain::Error;
 
 /// An error without a JSON-RPC envelope; `None` if the object is not an error.
 pub(super) fn bare_error<'a>(object: &Object<'a, '_>, raw: Raw<'a>) -> Option<Result<Recognised<'a>, Error>> {

@@ -1,4 +1,4 @@
-//! `a2ad explain`: shows a protocol document in every dialect.
+//! Shows a protocol document in every dialect.
 //!
 //! The document is recognised by its members, decoded into the model and encoded in each dialect. Each encoded document
 //! is decoded again, and the two models are compared, so the notes describe the actual behaviour of the codecs.
@@ -9,12 +9,14 @@ mod forms;
 mod leaves;
 mod notes;
 mod recognise;
-pub(crate) mod syntax;
 mod unmodelled;
 
 use std::fmt::Write as _;
 
-use protocol::{Dialect, json::Raw};
+use crate::{
+    Dialect, Timestamp,
+    json::{Raw, syntax_error},
+};
 
 use self::recognise::{Recognised, recognise};
 
@@ -24,31 +26,34 @@ use self::recognise::{Recognised, recognise};
 pub struct Error(String);
 
 /// Shows a message, task, event, request, response, error or card in every dialect, with the members that are
-/// translated, carried in metadata, defaulted or lost. For an event stream or lines of JSON, every document is shown.
+/// translated, carried in metadata, defaulted or lost. For an event stream or lines of JSON, every document is shown. `now` is
+/// the time in the forms of errors that have one.
 ///
 /// ```
-/// let shown = a2ad::explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#)?;
+/// # use a2ad_protocol::{Timestamp, explain::explain};
+/// # let now = Timestamp::from_millis(0);
+/// let shown = explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#, now)?;
 /// assert!(shown.starts_with("a message of draft"));
-/// assert!(a2ad::explain("{}").is_err());
-/// # Ok::<(), a2ad::explain::Error>(())
+/// assert!(explain("{}", now).is_err());
+/// # Ok::<(), a2ad_protocol::explain::Error>(())
 /// ```
-pub fn run(input: &str) -> Result<String, Error> {
+pub fn explain(input: &str, now: Timestamp) -> Result<String, Error> {
     let documents = documents::split(input);
     if let [one] = documents.as_slice() {
-        return explain_document(one);
+        return explain_document(one, now);
     }
     let (mut out, count) = (String::new(), documents.len());
     for (document, number) in documents.iter().zip(1..) {
-        let shown = explain_document(document)
+        let shown = explain_document(document, now)
             .map_err(|Error(text)| Error(format!("{number} of {count}: {text}")))?;
         let _ = writeln!(out, "{}══ {number} of {count}: {shown}", if number > 1 { "\n" } else { "" });
     }
     Ok(out)
 }
 
-fn explain_document(text: &str) -> Result<String, Error> {
+fn explain_document(text: &str, now: Timestamp) -> Result<String, Error> {
     let raw = Raw::parse_text(text).map_err(|fault| {
-        let why = syntax::json_syntax_error(text).unwrap_or_else(|| fault.to_string());
+        let why = syntax_error(text).unwrap_or_else(|| fault.to_string());
         Error(format!("the input is not JSON: {why}"))
     })?;
     let recognised = recognise(raw)?;
@@ -56,7 +61,7 @@ fn explain_document(text: &str) -> Result<String, Error> {
     let mut out = format!("{what} of {} ({})\n", source.label(), description(*source));
     for dialect in Dialect::ALL {
         let _ = write!(out, "\n── {} ({})", dialect.label(), description(dialect));
-        let written = match forms::encode(dialect, &recognised.value) {
+        let written = match forms::encode(dialect, &recognised.value, now) {
             Ok(written) => written,
             Err(reason) => {
                 let _ = writeln!(out, "\n  lost        all of it: {reason}");

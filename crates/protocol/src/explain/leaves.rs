@@ -1,7 +1,9 @@
 //! A JSON document as a flat list of its leaf values with their paths, and as indented text.
 
-use protocol::json::Raw;
-use protocol::json::read::{Node, Path};
+use crate::json::{
+    Raw,
+    read::{Node, Path},
+};
 
 /// One scalar, or an empty object or array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +175,6 @@ mod tests {
             shown,
             "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x\\\",{y\\\\\"\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}"
         );
-        assert_eq!(protocol::Json::parse(&shown).unwrap().as_str(), compact);
+        assert_eq!(crate::Json::parse(&shown).unwrap().as_str(), compact);
     }
 }

@@ -1,18 +1,16 @@
 //! Encodes a value of the model in a dialect, and decodes it again.
 
-use engine::Clock;
-use protocol::{
-    Dialect, ErrorTable, Event, Operation, Task,
+use super::{
+    leaves::document,
+    recognise::{LENIENT, ModelValue, decode_message, decode_task},
+};
+use crate::{
+    Dialect, ErrorTable, Event, Operation, Task, Timestamp,
     dialect::{Frames, Leniency, Style, draft, v1, v03, v03_proto},
     json::{
         read::{Node, Path},
         write::Writer,
     },
-};
-
-use super::{
-    leaves::document,
-    recognise::{LENIENT, ModelValue, decode_message, decode_task},
 };
 
 /// The title of an encoded document: the method name, or the HTTP status, path and query that accompany the body.
@@ -45,13 +43,18 @@ pub(super) fn title(dialect: Dialect, value: &ModelValue) -> Option<String> {
     Some(title)
 }
 
-fn status(error: &protocol::Error) -> u16 {
+fn status(error: &crate::Error) -> u16 {
     error.kind.row().http_of(ErrorTable::default())
+}
+
+/// Encodes a value for a comparison: the timestamp of an error is the time of its encoding, not a part of the error.
+pub(super) fn comparable(dialect: Dialect, value: &ModelValue) -> Result<Vec<String>, String> {
+    encode(dialect, value, Timestamp::from_millis(0))
 }
 
 /// Encodes a value: one document, or several where the dialect splits an event into several frames. The error states
 /// why the dialect cannot express the value.
-pub(super) fn encode(dialect: Dialect, value: &ModelValue) -> Result<Vec<String>, String> {
+pub(super) fn encode(dialect: Dialect, value: &ModelValue, now: Timestamp) -> Result<Vec<String>, String> {
     let mut writer = Writer::new();
     match value {
         ModelValue::Operation(operation) => {
@@ -84,10 +87,10 @@ pub(super) fn encode(dialect: Dialect, value: &ModelValue) -> Result<Vec<String>
             Dialect::V1 => v1::task::encode(&mut writer, task),
         },
         ModelValue::Reply(_, reply) => dialect.encode_reply(&mut writer, reply, Style::default()),
-        ModelValue::Error(error) => dialect.encode_error(&mut writer, error, Clock::system().now()),
+        ModelValue::Error(error) => dialect.encode_error(&mut writer, error, now),
         ModelValue::HttpError(error) => {
             let table = ErrorTable::default();
-            dialect.encode_error_body(&mut writer, error, status(error), table, Clock::system().now());
+            dialect.encode_error_body(&mut writer, error, status(error), table, now);
         }
         ModelValue::Card(card) => {
             let not_offered = || Err("the card names no interface of this generation".to_owned());
@@ -109,7 +112,7 @@ pub(super) fn decode(
     dialect: Dialect,
     value: &ModelValue,
     written: &[String],
-) -> Result<ModelValue, protocol::Error> {
+) -> Result<ModelValue, crate::Error> {
     if let (false, ModelValue::Event(Event::Task(_))) = (dialect.rules().streams_whole_tasks, value) {
         return Ok(ModelValue::Event(Event::Task(task_from_frames(written)?)));
     }
@@ -156,7 +159,7 @@ fn read_operation(
     operation: &Operation,
     body: &str,
     leniency: Leniency,
-) -> Result<Operation, protocol::Error> {
+) -> Result<Operation, crate::Error> {
     let kind = operation.kind();
     match dialect.method(kind) {
         Some(method) => dialect.decode_operation_with(method, Some(document(body)), leniency),
@@ -168,7 +171,7 @@ fn read_operation(
 }
 
 /// Rebuilds a task from the frames of the draft: a status event, then one event for each artifact.
-fn task_from_frames(frames: &[String]) -> Result<Task, protocol::Error> {
+fn task_from_frames(frames: &[String]) -> Result<Task, crate::Error> {
     let mut task: Option<Task> = None;
     for frame in frames {
         match (Dialect::Draft.decode_event(Node::new(document(frame), &Path::Root))?, &mut task) {
@@ -186,5 +189,5 @@ fn task_from_frames(frames: &[String]) -> Result<Task, protocol::Error> {
             _ => {}
         }
     }
-    task.ok_or_else(|| protocol::Violation::new("", "expected a status first").into())
+    task.ok_or_else(|| crate::Violation::new("", "expected a status first").into())
 }

@@ -1,12 +1,14 @@
 //! Losses that a comparison of models cannot show: input that the model does not represent, such as unknown members, and
 //! message ids that a dialect requires and the input lacks.
 
-use protocol::{Dialect, json::read::Node, json::read::Path};
-
 use super::{
     forms,
     leaves::{self, Leaf, document},
     recognise::{ModelValue, Recognised},
+};
+use crate::{
+    Dialect,
+    json::read::{Node, Path},
 };
 
 /// Members that hold a timestamp, which the model stores in milliseconds.
@@ -14,7 +16,7 @@ const TIMESTAMP_MEMBERS: [&str; 3] = ["timestamp", "lastUpdatedAfter", "statusTi
 
 /// Members that the decoder of the input's dialect does not read, so that they are missing in every other dialect.
 pub(super) fn unknown_members(recognised: &Recognised<'_>, input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
-    let Ok(own) = forms::encode(recognised.dialect, &recognised.value) else { return Vec::new() };
+    let Ok(own) = forms::comparable(recognised.dialect, &recognised.value) else { return Vec::new() };
     let own: Vec<Leaf> = own.iter().flat_map(|text| leaves::all(document(text))).collect();
     // A member that was read under an alias is written under its standard name.
     let renamed =
@@ -25,7 +27,7 @@ pub(super) fn unknown_members(recognised: &Recognised<'_>, input: &[Leaf], shown
     };
     // Members that are read but not written in the same dialect, such as signatures, which are valid for one document
     // only, appear in the 1.0 form.
-    let held = forms::encode(Dialect::V1, &recognised.value).unwrap_or_default();
+    let held = forms::comparable(Dialect::V1, &recognised.value).unwrap_or_default();
     let held: Vec<Leaf> = held.iter().flat_map(|text| leaves::all(document(text))).collect();
     let read = |leaf: &Leaf| {
         let mut same = held.iter().filter(|other| other.value == leaf.value);
@@ -77,8 +79,7 @@ pub(super) fn normalise_bytes(dialect: Dialect, mut found: Vec<Leaf>) -> Vec<Lea
         let bytes = |text: &str| Node::new(document(text), &Path::Root).bytes().ok();
         let inner = bytes(&leaf.value).and_then(|inner| String::from_utf8(inner).ok());
         let inner = inner.filter(|inner| !inner.contains(['"', '\\'])).map(|inner| format!("\"{inner}\""));
-        if let Some(inner) =
-            inner.filter(|inner| protocol::Json::parse(inner).is_ok() && bytes(inner).is_some())
+        if let Some(inner) = inner.filter(|inner| crate::Json::parse(inner).is_ok() && bytes(inner).is_some())
         {
             leaf.value = inner;
         }

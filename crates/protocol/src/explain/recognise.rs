@@ -6,15 +6,16 @@
 
 mod error;
 
-use protocol::json::Raw;
-use protocol::{
+use super::Error;
+use crate::{
     AgentCard, Dialect, Event, Message, Operation, OperationKind, Reply, Task, Violation,
     dialect::{Leniency, MethodFamily, draft, of_method, read_card, v1, v03, v03_proto},
-    json::read::{Node, Object, Path, Read},
+    json::{
+        Raw,
+        read::{Node, Object, Path, Read},
+    },
     jsonrpc,
 };
-
-use super::Error;
 
 /// A recognised document.
 pub(super) struct Recognised<'a> {
@@ -37,9 +38,9 @@ pub(super) enum ModelValue {
     /// The result of another operation of this kind.
     Reply(OperationKind, Reply),
     /// The error object of a JSON-RPC response.
-    Error(protocol::Error),
+    Error(crate::Error),
     /// The body of an HTTP+JSON error response.
-    HttpError(protocol::Error),
+    HttpError(crate::Error),
     Card(Box<AgentCard>),
 }
 
@@ -279,7 +280,7 @@ fn protobuf_dialect(text: Option<&str>) -> Dialect {
 /// Whether an object has member names or values of `v03-proto`. Quotes inside JSON strings are escaped, so the patterns
 /// cannot match inside a string.
 fn is_v03_proto(text: &str) -> bool {
-    let compact = protocol::Json::parse(text).map(|json| json.as_str().to_owned()).unwrap_or_default();
+    let compact = crate::Json::parse(text).map(|json| json.as_str().to_owned()).unwrap_or_default();
     [r#""content":["#, r#""final":"#, r#""fileWith"#, r#""TASK_STATE_CANCELLED""#, r#"{"data":{"data":"#]
         .iter()
         .any(|pattern| compact.contains(pattern))
@@ -319,7 +320,7 @@ fn dialect_of_send(object: &Object<'_, '_>, message: Raw<'_>) -> Dialect {
     dialect_of(&message, Shape::Message)
 }
 
-fn send(dialect: Dialect, raw: Raw<'_>) -> Result<Operation, protocol::Error> {
+fn send(dialect: Dialect, raw: Raw<'_>) -> Result<Operation, crate::Error> {
     let kind = OperationKind::SendMessage;
     match dialect.method(kind) {
         Some(method) => dialect.decode_operation_with(method, Some(raw), LENIENT),
