@@ -3,8 +3,9 @@
 //! Which agents a program has is decided when it is built, so they are set once for the process and not passed through every
 //! command that reads a configuration.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use a2ad::internal::assembly::Builtin;
 use engine::{RegisteredAgent, Skill};
 use outbound::agents;
 
@@ -28,12 +29,13 @@ pub(crate) fn demo_names() -> Vec<&'static str> {
 }
 
 /// A built-in agent.
-pub(crate) fn find(name: &str) -> Option<RegisteredAgent> {
-    find_added(name).cloned().or_else(|| agents::builtin(name))
+pub(crate) fn find(name: &str) -> Option<Arc<Builtin>> {
+    let agent = find_added(name).cloned().or_else(|| agents::builtin(name))?;
+    Some(Arc::new(Builtin { agent, skill: main_skill(name)? }))
 }
 
 /// A built-in agent as one skill of another agent. Those that are added have a skill with their name.
-pub(crate) fn main_skill(name: &str) -> Option<Skill> {
+fn main_skill(name: &str) -> Option<Skill> {
     let Some(agent) = find_added(name) else { return agents::main_skill(name) };
     let mut skill = Skill::clone(agent.skills().find(name)?);
     skill.card.input_modes.clone_from(&agent.info().input_modes);

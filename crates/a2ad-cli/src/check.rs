@@ -5,17 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use a2ad::internal::ListenAddress;
+use a2ad::internal::{
+    ListenAddress,
+    assembly::{Backends, SkillAgent, SkillBackend, SkillConfig, SkillSource},
+};
 use engine::{EndUser, RunPolicy, RunSettings};
 use inbound::{RouteSet, tls::TlsFiles};
 use outbound::backends::mcp::Transport;
 use protocol::json::write::Writer;
 
-use crate::backends::Backends;
 use crate::config::{
-    self, AUTH_NAMES, AgentAuth, AgentConfig, AuthConfig, BackendConfig, CARD_NAMES, Config, ConfigFile,
-    DEDUPE_NAMES, END_USER_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation, ListenCheck, Mode,
-    ON_CRASH_NAMES, ProfileName, REPLY_NAMES, ServerMode, SkillConfig, SkillSource,
+    self, AUTH_NAMES, AgentAuth, AgentConfig, AuthConfig, CARD_NAMES, Config, ConfigFile, DEDUPE_NAMES,
+    END_USER_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation, ListenCheck, Mode, ON_CRASH_NAMES,
+    ProfileName, REPLY_NAMES, ServerMode, is_open_ended,
 };
 
 /// What `a2ad check` prints for a configuration file with this path and content, or its problems, one line each. For
@@ -42,22 +44,22 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     out += &config.tls_warnings().iter().map(|line| format!("warning   {line}\n")).collect::<String>();
-    for (name, server) in &config.mcp {
+    for (name, server) in &config.backends.mcp {
         out += &format!("mcp       {name}: {}\n", transport(&server.transport));
     }
     if let Some(folder) = &config.folder {
         out += &format!("folder    {}\n", folder.listing.folder().display());
         out += &folder.skipped.iter().map(|line| format!("  skipped {line}\n")).collect::<String>();
     }
-    let backends = Backends::not_started(&config.openapi);
+    let backends = Backends::not_started(&config.backends.openapi);
     for agent in &config.agents {
-        let registered = agent.registered(&backends);
-        let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id);
-        if !agent.enabled {
+        let registered = agent.definition.registered(&backends);
+        let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id());
+        if !agent.is_enabled() {
             out += &format!("agent     {name_and_path}, disabled: not served\n");
             continue;
         }
-        let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
+        let at_root = if agent.id() == config.server.default_agent { ", also at /" } else { "" };
         out += &format!("agent     {name_and_path}{at_root}\n");
         out += &format!(
             "  profile {}\n  auth    {}\n",
@@ -70,10 +72,12 @@ pub(crate) fn describe(config: &Config) -> String {
         for skill in registered.skill_cards() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
-        for source in agent.skills.iter().filter(|source| source.is_open_ended(&config.openapi)) {
+        for source in
+            agent.definition.skills.iter().filter(|source| is_open_ended(source, &config.backends.openapi))
+        {
             out += &format!("  skills  {source}: listed when the server starts\n");
         }
-        for skill in own_skills(agent).filter(|skill| skill.runs != RunSettings::default()) {
+        for skill in own_skills(&agent.definition).filter(|skill| skill.runs != RunSettings::default()) {
             let policy = registered.policy(Some(&skill.id), &config.limits);
             out += &format!("  runs    {}: {}\n", skill.id, runs(policy));
         }
@@ -122,10 +126,10 @@ fn transport(transport: &Transport) -> String {
 }
 
 /// The agent's skills that the file defines.
-fn own_skills(agent: &AgentConfig) -> impl Iterator<Item = &SkillConfig> {
+fn own_skills(agent: &SkillAgent) -> impl Iterator<Item = &SkillConfig> {
     agent.skills.iter().filter_map(|source| match source {
         SkillSource::Own(skill) => Some(skill),
-        SkillSource::Mcp { .. } | SkillSource::OpenApi { .. } => None,
+        SkillSource::Provided { .. } => None,
     })
 }
 
@@ -149,7 +153,7 @@ fn mode(mode: ServerMode) -> String {
 fn auth(agent: &AgentConfig, config: &AuthConfig) -> String {
     let methods: Vec<&str> = agent.auth.list().iter().map(|method| name(&AUTH_NAMES, *method)).collect();
     let methods = methods.join(", ");
-    let end_user = match agent.end_user {
+    let end_user = match agent.definition.settings.end_user {
         EndUser::Off => "",
         EndUser::Required => ", with the token of the end user",
     };
@@ -174,7 +178,7 @@ fn auth_source(auth: &AgentAuth) -> &'static str {
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
     let Config { server, store, card, protocol, limits, max_body_bytes, agents, .. } = config;
-    let backends = Backends::not_started(&config.openapi);
+    let backends = Backends::not_started(&config.backends.openapi);
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("server").object(|out| {
@@ -265,10 +269,11 @@ fn describe_auth(out: &mut Writer, config: &Config) {
 }
 
 fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, config: &Config) {
-    let limits = &config.limits;
-    let registered = agent.registered(backends);
+    let (limits, definition) = (&config.limits, &agent.definition);
+    let settings = &definition.settings;
+    let registered = definition.registered(backends);
     let info = registered.info();
-    out.text("id", &agent.id);
+    out.text("id", &definition.id);
     out.text("name", &info.name);
     out.text("description", &info.description);
     out.key("skills").array(registered.skill_cards(), |out, skill| {
@@ -277,14 +282,14 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, co
             out.text("description", &skill.description);
         });
     });
-    let selectors = agent.skills.iter().filter(|source| !matches!(source, SkillSource::Own(_)));
+    let selectors = definition.skills.iter().filter(|source| !matches!(source, SkillSource::Own(_)));
     out.key("selectors").array(selectors, |out, source| out.string(&source.to_string()));
-    out.key("backends").array(own_skills(agent), |out, skill| {
+    out.key("backends").array(own_skills(definition), |out, skill| {
         out.object(|out| {
             out.text("skill", &skill.id);
             out.text("kind", skill.backend.kind());
-            if let BackendConfig::Builtin(name) = &skill.backend {
-                out.text("builtin", name);
+            if let SkillBackend::Builtin(builtin) = &skill.backend {
+                out.text("builtin", builtin.id());
             }
             let policy = registered.policy(Some(&skill.id), limits);
             out.text("on_crash", name(&ON_CRASH_NAMES, policy.on_crash));
@@ -295,12 +300,12 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, co
             out.key("interrupted_ttl_ms").int(millis(policy.interrupted_ttl));
         });
     });
-    out.key("enabled").boolean(agent.enabled);
-    out.key("streaming").boolean(agent.streaming);
-    out.key("push").boolean(agent.push);
-    out.text("extended_card", name(&EXTENDED_CARD_NAMES, agent.extended_card));
-    out.key("extended_skills").array(&agent.extended_skills, |out, skill| out.string(skill));
-    out.key("extensions").array(&agent.extensions, |out, extension| {
+    out.key("enabled").boolean(settings.enabled);
+    out.key("streaming").boolean(settings.streaming);
+    out.key("push").boolean(settings.push);
+    out.text("extended_card", name(&EXTENDED_CARD_NAMES, settings.extended_card));
+    out.key("extended_skills").array(&definition.extended_skills, |out, skill| out.string(skill));
+    out.key("extensions").array(&settings.extensions, |out, extension| {
         out.object(|out| {
             out.text("uri", &extension.uri);
             out.maybe_text("description", extension.description.as_deref());
@@ -310,16 +315,16 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, co
             }
         });
     });
-    out.key("check_media_types").boolean(agent.check_media_types);
+    out.key("check_media_types").boolean(settings.check_media_types);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
     out.key("auth").array(agent.auth.list(), |out, method| out.string(name(&AUTH_NAMES, *method)));
     out.text("auth_source", auth_source(&agent.auth));
-    out.text("end_user", name(&END_USER_NAMES, agent.end_user));
+    out.text("end_user", name(&END_USER_NAMES, settings.end_user));
     out.key("warnings").array(agent.warnings(&config.auth), |out, warning| out.string(&warning));
-    out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
-    out.key("concurrent").int(to_i64(agent.concurrent as u64));
-    out.key("retention").object(|out| retention(out, agent.retention));
+    out.text("dedupe", name(&DEDUPE_NAMES, definition.dedupe));
+    out.key("concurrent").int(to_i64(settings.concurrent as u64));
+    out.key("retention").object(|out| retention(out, definition.retention));
 }
 
 fn retention(out: &mut Writer, kept: engine::Retention) {

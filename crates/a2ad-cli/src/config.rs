@@ -17,7 +17,6 @@ mod operator_view;
 mod read;
 #[cfg(test)]
 mod reference;
-mod registration;
 mod report;
 mod run_settings;
 mod schemas;
@@ -32,37 +31,22 @@ mod variables;
 mod warnings;
 
 use std::{
-    collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
-use a2ad::internal::{AuditOptions, ListenAddress};
-use engine::{
-    Dedupe, EndUser, Limits, Retention, RunSettings,
-    push::{PushEvents, PushPolicy},
+use a2ad::internal::{
+    AuditOptions, ListenAddress,
+    assembly::{BackendConfigs, SkillAgent},
 };
-use inbound::{AllowedHost, CardShape, ConfigReport, CorsOrigin, ExtendedCard, IpNet, RateLimits, ReplyForm};
-use outbound::{
-    backend::Backend,
-    backends::{
-        mcp::McpConfig,
-        openapi::{self, OpenApiConfig, OpenApiError},
-    },
-    dial::{DialPolicy, Dialer},
-    schema::Schema,
-    skill::BackendSkill,
-};
-use protocol::{
-    ErrorTable,
-    model::{AgentExtension, SecurityScheme},
-};
+use engine::{Catalog, Limits, RegisteredAgent, Retention, push::PushPolicy};
+use inbound::{AllowedHost, CardShape, ConfigReport, CorsOrigin, IpNet, RateLimits, ReplyForm};
+use outbound::dial::{DialPolicy, Dialer};
+use protocol::ErrorTable;
 
-pub(crate) use agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES, is_open_ended};
 pub(crate) use auth::{AUTH_NAMES, AgentAuth, AuthConfig};
-pub(crate) use backends::launcher;
 pub(crate) use inbound::tls::FileStamp;
 pub(crate) use mode::{Mode, ServerMode};
 pub(crate) use operator_view::{AgentView, OperatorView, operator_view};
@@ -72,6 +56,7 @@ pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 pub(crate) use skills_folder::Listing;
 pub(crate) use start_values::StartValues;
 
+use backends::launcher;
 use read::{Problems, Section};
 use tree::Location;
 pub(crate) use variables::{environment, unknown as unknown_variables};
@@ -96,14 +81,11 @@ pub(crate) struct Config {
     pub(crate) push: PushPolicy,
     /// At least one; ids are unique.
     pub(crate) agents: Vec<AgentConfig>,
-    /// MCP servers by name.
-    pub(crate) mcp: BTreeMap<String, McpConfig>,
-    /// OpenAPI documents by name.
-    pub(crate) openapi: BTreeMap<String, DocumentConfig>,
+    /// MCP servers, OpenAPI documents, and the dialler of every request to another server. A reload keeps the dialler, and
+    /// changes its policy when it is applied.
+    pub(crate) backends: BackendConfigs,
     /// Which addresses peers may choose.
     pub(crate) dial_policy: DialPolicy,
-    /// What every request to another server is sent with. A reload keeps it, and changes its policy when it is applied.
-    pub(crate) dialer: Dialer,
     /// The files of the skills folder, and one line for each problem of those that are not used.
     pub(crate) folder: Option<FolderReport>,
     /// What a reload cannot change.
@@ -193,203 +175,11 @@ pub(crate) enum Generation {
 /// `[agents.ID]`
 #[derive(Debug)]
 pub(crate) struct AgentConfig {
-    pub(crate) id: String,
-    pub(crate) name: Option<String>,
-    pub(crate) description: Option<String>,
-    /// At least one.
-    pub(crate) skills: Vec<SkillSource>,
-    pub(crate) enabled: bool,
-    pub(crate) streaming: bool,
-    pub(crate) push: bool,
-    pub(crate) push_events: PushEvents,
-    pub(crate) extended_card: ExtendedCard,
-    /// Skills that only the extended card shows.
-    pub(crate) extended_skills: Vec<String>,
-    /// Skills that every caller may use; empty: all.
-    pub(crate) skills_allow: Vec<String>,
-    pub(crate) extensions: Vec<AgentExtension>,
-    /// Whether a part whose media type is not on the card is rejected.
-    pub(crate) check_media_types: bool,
+    pub(crate) definition: SkillAgent,
     pub(crate) profile: ProfileName,
     /// `None`: the profile's default.
     pub(crate) reply: Option<ReplyForm>,
     pub(crate) auth: AgentAuth,
-    pub(crate) end_user: EndUser,
-    /// Security schemes on the card, by name.
-    pub(crate) security: Vec<(String, SecurityScheme)>,
-    pub(crate) dedupe: Dedupe,
-    /// Concurrent runs; 0: a fair share of all.
-    pub(crate) concurrent: usize,
-    pub(crate) retention: Retention,
-}
-
-/// Skills of an agent: one of the file, or what an MCP server or an OpenAPI document has.
-#[derive(Clone, Debug)]
-pub(crate) enum SkillSource {
-    /// `[skills.ID]`
-    Own(SkillConfig),
-    /// `mcp:SERVER/TOOL`
-    Mcp { server: String, tool: Selection },
-    /// `openapi:DOCUMENT/OPERATION`
-    OpenApi { document: String, operation: Selection },
-}
-
-impl SkillSource {
-    /// The MCP server and the tool, if it is one tool.
-    fn named_tool(&self) -> Option<(&str, &str)> {
-        match self {
-            Self::Own(SkillConfig { backend: BackendConfig::Mcp { server, tool }, .. })
-            | Self::Mcp { server, tool: Selection::One(tool) } => Some((server, tool)),
-            Self::Own(_) | Self::Mcp { .. } | Self::OpenApi { .. } => None,
-        }
-    }
-
-    /// Whether its skills are known only when the server runs.
-    pub(crate) fn is_open_ended(&self, documents: &BTreeMap<String, DocumentConfig>) -> bool {
-        match self {
-            Self::Own(_) => false,
-            Self::Mcp { .. } => true,
-            Self::OpenApi { document, .. } => {
-                matches!(documents.get(document), Some(DocumentConfig::Fetched { .. }))
-            }
-        }
-    }
-}
-
-/// What is selected of an MCP server or an OpenAPI document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Selection {
-    All,
-    One(String),
-}
-
-impl Selection {
-    pub(crate) fn contains(&self, name: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::One(one) => one == name,
-        }
-    }
-}
-
-impl fmt::Display for Selection {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::All => "*",
-            Self::One(name) => name,
-        })
-    }
-}
-
-impl fmt::Display for SkillSource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Own(skill) => out.write_str(&skill.id),
-            Self::Mcp { server, tool } => write!(out, "mcp:{server}/{tool}"),
-            Self::OpenApi { document, operation } => write!(out, "openapi:{document}/{operation}"),
-        }
-    }
-}
-
-/// `[skills.ID]`
-#[derive(Clone, Debug)]
-pub(crate) struct SkillConfig {
-    pub(crate) id: String,
-    pub(crate) backend: BackendConfig,
-    /// This and the next four: `None` keeps the backend's own value.
-    pub(crate) description: Option<String>,
-    pub(crate) tags: Option<Vec<String>>,
-    pub(crate) examples: Option<Vec<String>>,
-    pub(crate) input_schema: Option<Schema>,
-    pub(crate) output_schema: Option<Schema>,
-    /// The same for every agent that has the skill.
-    pub(crate) runs: RunSettings,
-}
-
-/// The backend of a skill of the file.
-#[derive(Clone)]
-pub(crate) enum BackendConfig {
-    /// The name of a built-in agent.
-    Builtin(&'static str),
-    /// A tool of a server of `[mcp]`.
-    Mcp { server: String, tool: String },
-    /// An HTTP function or a command, and what happens after a crash unless it is set.
-    Ready { kind: &'static str, backend: Arc<dyn Backend>, on_crash: engine::OnCrash },
-}
-
-impl BackendConfig {
-    /// The key in the file.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Builtin(_) => "builtin",
-            Self::Mcp { .. } => "mcp",
-            Self::Ready { kind, .. } => kind,
-        }
-    }
-}
-
-impl fmt::Debug for BackendConfig {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Builtin(name) => write!(out, "builtin {name}"),
-            Self::Mcp { server, tool } => write!(out, "mcp {server}/{tool}"),
-            Self::Ready { kind, .. } => out.write_str(kind),
-        }
-    }
-}
-
-/// `[openapi.ID]`
-pub(crate) enum DocumentConfig {
-    /// From a file, which was read with the configuration.
-    Read(Vec<BackendSkill>),
-    /// Fetched when the server starts.
-    Fetched { url: String, config: Box<OpenApiConfig> },
-}
-
-impl DocumentConfig {
-    /// Whether it is fetched in the same way as another one. The file of a document is read again with each configuration.
-    pub(crate) fn is_fetched_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Fetched { url, config }, Self::Fetched { url: other_url, config: other }) => {
-                url == other_url && config == other
-            }
-            _ => false,
-        }
-    }
-
-    /// The operations as skills.
-    pub(crate) async fn skills(&self, dialer: &Dialer) -> anyhow::Result<Vec<BackendSkill>> {
-        match self {
-            Self::Read(skills) => Ok(skills.clone()),
-            Self::Fetched { url, config } => {
-                let fetched = openapi::fetch(url, dialer).await;
-                let skills = fetched.and_then(|text| document_skills(&text, config, dialer));
-                skills.map_err(|error| anyhow::anyhow!("openapi.{}.url: {error}", config.name))
-            }
-        }
-    }
-}
-
-impl fmt::Debug for DocumentConfig {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(skills) => write!(out, "{} operations", skills.len()),
-            Self::Fetched { url, .. } => out.write_str(url),
-        }
-    }
-}
-
-/// The operations of a document that the configuration selects, as skills.
-fn document_skills(
-    text: &str,
-    config: &OpenApiConfig,
-    dialer: &Dialer,
-) -> Result<Vec<BackendSkill>, OpenApiError> {
-    let operations = openapi::parse(text)?.operations(config)?;
-    for skipped in &operations.skipped {
-        tracing::warn!(document = %config.name, operation = %skipped.target, reason = %skipped.reason, "operation skipped");
-    }
-    Ok(operations.offered.iter().map(|operation| operation.skill(dialer)).collect())
 }
 
 /// The name of an agent's compatibility profile.
@@ -401,6 +191,29 @@ pub(crate) enum ProfileName {
     Pinkfish,
     AgentNative,
     Agentos,
+}
+
+impl Config {
+    /// All configured agents, made by `make` of their definitions.
+    pub(crate) fn catalog(&self, make: impl Fn(&SkillAgent) -> RegisteredAgent) -> Catalog {
+        let agents = self.definitions().map(make);
+        Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
+    }
+
+    /// What the agents consist of.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &SkillAgent> {
+        self.agents.iter().map(|agent| &agent.definition)
+    }
+}
+
+impl AgentConfig {
+    pub(crate) fn id(&self) -> &str {
+        &self.definition.id
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.definition.settings.enabled
+    }
 }
 
 /// The inputs of a configuration.
@@ -584,7 +397,7 @@ fn read_all(
     }
     let dial_policy = backends::dial_policy(&file.open("outbound"));
     let dialer = match in_use {
-        Some(in_use) => in_use.dialer.clone(),
+        Some(in_use) => in_use.backends.dialer.clone(),
         None => Dialer::builder().policy(dial_policy.clone()).build(),
     };
     let mut mcp = backends::mcp_servers(&file.open("mcp"), directory);
@@ -619,7 +432,7 @@ fn read_all(
         server: ServerConfig {
             default_agent: agents::default_agent(
                 &file.open("server"),
-                &agents.iter().map(|agent| (agent.id.as_str(), agent.enabled)).collect::<Vec<_>>(),
+                &agents.iter().map(|agent| (agent.id(), agent.is_enabled())).collect::<Vec<_>>(),
             ),
             ..server
         },
@@ -632,10 +445,8 @@ fn read_all(
         rate_limits,
         push: sections::push(&file.open("push")),
         agents,
-        mcp,
-        openapi,
+        backends: BackendConfigs { mcp, openapi, dialer, launcher: launcher() },
         dial_policy,
-        dialer,
         folder,
         start_values: StartValues::default(),
         report: Report::default(),

@@ -6,14 +6,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;
-mod backends;
 mod builtins;
 mod check;
 mod cli;
 mod config;
 mod logging;
-mod nearest;
-mod operator_reports;
 mod program;
 mod reload;
 pub mod selftest;

@@ -11,7 +11,10 @@ mod watch;
 
 use std::{convert::Infallible, sync::Arc};
 
-use a2ad::internal::{AuditLog, Reloaded};
+use a2ad::internal::{
+    AuditLog, Reloaded,
+    assembly::{Backends, Fetch, Reports, missing_tools},
+};
 use engine::Clock;
 use inbound::{Audit as _, AuditEntry};
 use outbound::dial::DialPolicy;
@@ -24,12 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use watch::Watch;
 
-use crate::{
-    backends::{Backends, Fetch},
-    config::{
-        self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartReport, StartValues,
-    },
-    operator_reports::Reports,
+use crate::config::{
+    self, Config, ConfigFile, FolderReport, ListenCheck, Listing, Source, StartReport, StartValues,
 };
 
 /// Where the configuration comes from, at every load.
@@ -153,7 +152,7 @@ impl Reloader {
 
     fn report(&self) {
         let config = self.start_report.in_use(self.loaded.config.report.0.clone());
-        self.reports.set(self.backends.watched(&self.loaded.config), config);
+        self.reports.set(&self.backends, self.loaded.config.definitions(), config);
     }
 
     /// Records every reload there.
@@ -232,7 +231,7 @@ impl Reloader {
     }
 
     async fn apply(&mut self, new: Loaded, fetch: Fetch) -> anyhow::Result<()> {
-        self.backends.update(&self.loaded.config, &new.config, fetch).await?;
+        self.backends.update(&self.loaded.config.backends, &new.config.backends, fetch).await?;
         for key in self.start_values.changed(&new.config.start_values) {
             tracing::warn!(key, "the value has changed; it takes effect at the next start");
         }
@@ -249,7 +248,7 @@ impl Reloader {
     /// Sends the catalog of the configuration with the tools that are known.
     async fn publish(&self) {
         warn_of_missing_tools(&self.loaded.config, &self.backends);
-        let catalog = block_in_place(|| self.loaded.config.catalog(&self.backends));
+        let catalog = block_in_place(|| self.loaded.config.catalog(|agent| agent.registered(&self.backends)));
         let rate_limits = Some(self.loaded.config.rate_limits);
         self.report();
         // The server that would use it has stopped.
@@ -285,11 +284,11 @@ fn apply_dial_policy(new: &Config, before: &Config) {
     }
     let DialPolicy { allow, allow_http, own_addresses: _ } = new.dial_policy.clone();
     tracing::info!(networks = ?allow, allow_http, "which addresses peers may choose has changed");
-    new.dialer.update_policy(|policy| (policy.allow, policy.allow_http) = (allow, allow_http));
+    new.backends.dialer.update_policy(|policy| (policy.allow, policy.allow_http) = (allow, allow_http));
 }
 
 pub(crate) fn warn_of_missing_tools(config: &Config, backends: &Backends) {
-    for missing in config.missing_tools(backends) {
+    for missing in missing_tools(config.definitions(), backends) {
         tracing::warn!("{missing}");
     }
 }

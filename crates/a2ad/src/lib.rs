@@ -34,6 +34,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admin_token;
+#[cfg(feature = "backends")]
+mod assembly;
 mod audit;
 mod banner;
 #[cfg(feature = "backends")]
@@ -57,6 +59,10 @@ mod watchdog;
 /// and it probes ports to explain failed calls.
 #[doc(hidden)]
 pub mod internal {
+    #[cfg(feature = "backends")]
+    pub mod assembly {
+        pub use crate::assembly::*;
+    }
     #[cfg(feature = "backends")]
     pub use crate::issuer_keys::IssuerKeyFetcher;
     #[cfg(feature = "mcp")]

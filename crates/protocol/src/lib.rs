@@ -26,7 +26,7 @@ pub use model::{
     AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part,
     PushConfig, Role, Task, TaskId, TaskState, TaskStatus, Timestamp,
 };
-pub use nearest::{nearest, nearest_few};
+pub use nearest::{hint, nearest, nearest_few};
 pub use operation::{
     CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage,
     PushConfigQuery, PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,

@@ -2,6 +2,8 @@
 
 /// Number of characters of an unknown name that are compared: no known name is longer.
 const LONGEST: usize = 64;
+/// The longest list of names in a suggestion; a document may have a thousand operations.
+const MAX_LISTED: usize = 20;
 
 /// The most similar known name, ignoring case; `None` if none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -13,6 +15,18 @@ pub fn nearest_few<'a>(max: usize, name: &str, known: impl IntoIterator<Item = &
     let mut found: Vec<_> = similar(name, known).collect();
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().take(max).map(|(_, known)| known).collect()
+}
+
+/// The nearest known name, or all of them, if they are not too many.
+pub fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    if let Some(nearest) = nearest(name, known.clone()) {
+        return format!("did you mean {nearest}?");
+    }
+    let listed = known.clone().take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+    match known.count().saturating_sub(MAX_LISTED) {
+        0 => format!("expected one of {listed}"),
+        more => format!("expected one of {listed} and {more} more"),
+    }
 }
 
 /// The known names that are similar enough, with their distance.
@@ -56,5 +70,12 @@ mod tests {
             assert_eq!(nearest(name, known), expected, "{}", &name[..name.len().min(20)]);
         }
         assert_eq!(nearest_few(2, "tok", ["took", "talk", "tok", "tik"]), ["tok", "took"]);
+    }
+
+    #[test]
+    fn a_hint_is_the_nearest_name_or_all_names() {
+        let known = ["listen", "public_url"];
+        assert_eq!(hint("lisen", known.into_iter()), "did you mean listen?");
+        assert_eq!(hint("colour", known.into_iter()), "expected one of listen, public_url");
     }
 }

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use a2ad::internal::assembly::{Backends, Provider, SkillAgent};
 use clap::{Args, Subcommand};
 use outbound::skill::BackendSkill;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -17,10 +18,7 @@ use super::{
     output::Output,
     runtime, variables,
 };
-use crate::{
-    backends::Backends,
-    config::{self, Config, ConfigFile, SkillSource},
-};
+use crate::config::{self, Config, ConfigFile};
 
 #[derive(Debug, Args)]
 pub(super) struct AddFlags {
@@ -344,8 +342,8 @@ fn trial(config: &Config, section: &str, name: &str) -> Result<Vec<BackendSkill>
     let failed = |error: anyhow::Error| Failure::new(code::ERROR, format!("{error:#}"));
     match section {
         "mcp" => runtime().map_err(failed)?.block_on(async {
-            let backends = Backends::start_one(config, name).await;
-            let skills = backends.tools(name).map(|_| backends.tool_skills(name));
+            let backends = Backends::start_one(&config.backends, name).await;
+            let skills = backends.provided(&Provider::Mcp(name.to_owned()));
             let problem = backends.problem(name);
             backends.stop().await;
             skills.ok_or_else(|| {
@@ -354,8 +352,8 @@ fn trial(config: &Config, section: &str, name: &str) -> Result<Vec<BackendSkill>
             })
         }),
         "openapi" => runtime().map_err(failed)?.block_on(async {
-            let document = &config.openapi[name];
-            document.skills(&config.dialer).await.map_err(failed)
+            let document = &config.backends.openapi[name];
+            document.skills(&config.backends.dialer).await.map_err(|error| failed(error.into()))
         }),
         _ => Ok(Vec::new()),
     }
@@ -363,13 +361,8 @@ fn trial(config: &Config, section: &str, name: &str) -> Result<Vec<BackendSkill>
 
 /// Reports which agents have the addition, or how to give it to one.
 fn report_agents(output: &Output, config: &Config, selector: &str) {
-    let has = |source: &SkillSource| source.to_string() == selector;
-    let agents: Vec<&str> = config
-        .agents
-        .iter()
-        .filter(|agent| agent.skills.iter().any(has))
-        .map(|agent| agent.id.as_str())
-        .collect();
+    let has = |agent: &&SkillAgent| agent.skills.iter().any(|source| source.to_string() == selector);
+    let agents: Vec<&str> = config.definitions().filter(has).map(|agent| agent.id.as_str()).collect();
     if agents.is_empty() {
         output.message(&format!("no agent has it yet: add {selector:?} to the skills of an agent"));
     } else {

@@ -7,7 +7,7 @@ mod remote;
 
 use std::{convert::Infallible, path::PathBuf};
 
-use a2ad::internal::{Reloaded, Settings, StdioError, serve_stdio};
+use a2ad::internal::{Reloaded, Settings, StdioError, assembly::Backends, serve_stdio};
 use clap::Args;
 use client::ClientOptions;
 use store::InstanceState;
@@ -20,7 +20,6 @@ use super::{
     runtime, target, variables,
 };
 use crate::{
-    backends::Backends,
     config::{self, Config, ConfigFile},
     logging,
     reload::warn_of_missing_tools,
@@ -92,13 +91,13 @@ fn find(flags: &McpFlags) -> Result<Agents, Failure> {
 
 async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Failure> {
     let failed = |error: anyhow::Error| Failure::new(code::ERROR, format!("{error:#}"));
-    let mut backends = Backends::start(config).await.map_err(failed)?;
+    let mut backends = Backends::start(&config.backends).await.map_err(|error| failed(error.into()))?;
     warn_of_missing_tools(config, &backends);
     let (sender, reloads) = mpsc::channel(1);
     let settings = Settings {
         config: file,
         listen: config.server.listen.first().map_or(Settings::default().listen, |first| first.address),
-        catalog: config.local_catalog(&backends),
+        catalog: config.catalog(|agent| agent.registered_for_owner(&backends)),
         reloads: Some(reloads),
         limits: config.limits,
         server_options: config.server_options(&config.server.listen),
@@ -117,7 +116,7 @@ async fn follow(config: &Config, backends: &mut Backends, reloads: mpsc::Sender<
     loop {
         backends.changed().await;
         warn_of_missing_tools(config, backends);
-        let catalog = block_in_place(|| config.local_catalog(backends));
+        let catalog = block_in_place(|| config.catalog(|agent| agent.registered_for_owner(backends)));
         if reloads.send(catalog.into()).await.is_err() {
             return std::future::pending().await;
         }

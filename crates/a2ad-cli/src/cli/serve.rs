@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc};
 use a2ad::server::PushOptions;
 use a2ad::{
     ServeError,
-    internal::{AuditLog, AuditOptions, ListenAddress, Listeners, Settings, serve},
+    internal::{AuditLog, AuditOptions, ListenAddress, Listeners, Settings, assembly::Backends, serve},
 };
 use clap::Args;
 use engine::Clock;
@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{runtime, variables, warn, warnings};
 use crate::{
-    backends::Backends,
     config::{Config, ConfigFile},
     logging,
     reload::{Loaded, Origin, Reloader, Watch, hangup, report_skipped, warn_of_missing_tools},
@@ -68,7 +67,7 @@ async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -
     let hangup = hangup();
     let config = &loaded.config;
     let listeners = Listeners::bind(config.server.listen.clone(), &config.unprotected()).await?;
-    let backends = starting::answer_until(Backends::start(config), &listeners.sockets).await?;
+    let backends = starting::answer_until(Backends::start(&config.backends), &listeners.sockets).await?;
     warn_of_missing_tools(config, &backends);
     report_skipped(config.folder.as_ref(), None);
     watch.set_folder(config.folder.as_ref().map(|folder| folder.listing.clone()));
@@ -113,11 +112,11 @@ fn settings(
     Settings {
         config: file,
         store: config.store.url.clone(),
-        catalog: config.catalog(backends),
+        catalog: config.catalog(|agent| agent.registered(backends)),
         limits: config.limits,
         server_options: config.server_options(addresses),
         drain_delay: config.server.drain_delay,
-        push: PushOptions { policy: config.push.clone(), dialer: config.dialer.clone() },
+        push: PushOptions { policy: config.push.clone(), dialer: config.backends.dialer.clone() },
         ..Settings::default()
     }
 }

@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 
-use a2ad::internal::LocalServer;
+use a2ad::internal::{
+    LocalServer,
+    assembly::{Backends, SkillAgent},
+};
 use clap::Args;
+use protocol::hint;
 
 use super::{
     compose::MessageFlags,
@@ -13,11 +17,7 @@ use super::{
     session::{Session, SessionFlags},
     variables,
 };
-use crate::{
-    backends::Backends,
-    config::{self, Config, ConfigFile},
-    nearest::hint,
-};
+use crate::config::{self, Config, ConfigFile};
 
 #[derive(Debug, Args)]
 pub(super) struct TryFlags {
@@ -66,14 +66,16 @@ pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
 
 /// Starts the backends, and a server on a free loopback port with a temporary store.
 async fn start(config: &Config) -> anyhow::Result<(LocalServer, Backends)> {
-    let backends = Backends::start(config).await?;
-    let server = LocalServer::start(config.local_catalog(&backends), config.limits).await?;
+    let backends = Backends::start(&config.backends).await?;
+    let server =
+        LocalServer::start(config.catalog(|agent| agent.registered_for_owner(&backends)), config.limits)
+            .await?;
     Ok((server, backends))
 }
 
 /// The first agent that has the skill; the default agent, if it has.
 fn agent_of(config: &Config, backends: &Backends, skill: &str) -> Result<String, Failure> {
-    let mut agents: Vec<_> = config.agents.iter().filter(|agent| agent.enabled).collect();
+    let mut agents: Vec<&SkillAgent> = config.definitions().filter(|agent| agent.settings.enabled).collect();
     agents.sort_by_key(|agent| agent.id != config.server.default_agent);
     let mut known = Vec::new();
     for agent in agents {

@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Dedupe, EndUser, Retention, RunSettings, push::PushEvents};
+use a2ad::internal::assembly::{
+    Backends, Document, Provider, Selection, Selector, SkillAgent, SkillBackend, SkillConfig, SkillSource,
+};
+use engine::{AgentSettings, Dedupe, EndUser, Profile, Retention, RunSettings, push::PushEvents};
 use inbound::{AuthOptions, ExtendedCard, ReplyForm};
 use outbound::backends::mcp::McpConfig;
-use protocol::model::SecurityScheme;
+use protocol::{hint, model::SecurityScheme};
 
 use super::{
-    AgentAuth, AgentConfig, BackendConfig, DocumentConfig, ProfileName, Selection, SkillConfig, SkillSource,
-    auth, extensions,
+    AgentAuth, AgentConfig, ProfileName, auth, extensions,
     read::{Parsed, Section},
     sections,
     skills::text,
@@ -20,7 +22,7 @@ use super::{
     tree::Item,
     values,
 };
-use crate::{backends::Backends, builtins, nearest::hint};
+use crate::builtins;
 
 /// The id of the agent that has all skills when the file defines no agent.
 const MAIN_AGENT: &str = "main";
@@ -57,9 +59,20 @@ pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
 pub(super) struct Known<'a> {
     pub(super) skills: &'a [SkillConfig],
     pub(super) mcp: &'a BTreeMap<String, McpConfig>,
-    pub(super) openapi: &'a BTreeMap<String, DocumentConfig>,
+    pub(super) openapi: &'a BTreeMap<String, Document>,
     /// Not by name: a file that is removed from the folder must not make the configuration invalid.
     pub(super) folder: Option<&'a FolderSkills>,
+}
+
+/// Whether the skills of an entry are known only when the server runs.
+pub(crate) fn is_open_ended(source: &SkillSource, documents: &BTreeMap<String, Document>) -> bool {
+    match source {
+        SkillSource::Own(_) => false,
+        SkillSource::Provided { by: Provider::Mcp(_), .. } => true,
+        SkillSource::Provided { by: Provider::OpenApi(document), .. } => {
+            matches!(documents.get(document), Some(Document::Fetched { .. }))
+        }
+    }
 }
 
 impl Known<'_> {
@@ -82,14 +95,12 @@ pub(super) struct Defaults<'a> {
 fn everything(
     skills: &[SkillConfig],
     mcp: &BTreeMap<String, McpConfig>,
-    openapi: &BTreeMap<String, DocumentConfig>,
+    openapi: &BTreeMap<String, Document>,
 ) -> Vec<SkillSource> {
     let own = skills.iter().cloned().map(SkillSource::Own);
-    let tools = mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
-    let operations = openapi
-        .keys()
-        .map(|document| SkillSource::OpenApi { document: document.clone(), operation: Selection::All });
-    own.chain(tools).chain(operations).collect()
+    let servers = mcp.keys().cloned().map(Provider::Mcp);
+    let providers = servers.chain(openapi.keys().cloned().map(Provider::OpenApi));
+    own.chain(providers.map(|by| SkillSource::Provided { by, selection: Selection::All })).collect()
 }
 
 /// The tables of which any makes a file that replaces the demo.
@@ -160,29 +171,29 @@ pub(crate) const PUSH_EVENT_NAMES: [(&str, PushEvents); 3] =
 
 impl AgentConfig {
     fn new(id: &str, skills: Vec<SkillSource>, defaults: &Defaults<'_>) -> Self {
-        Self {
+        let profile = ProfileName::default();
+        let preset = profile.preset();
+        let settings = AgentSettings {
+            push: preset.push_default,
+            profile: preset,
+            auth: defaults.auth.methods(),
+            security: security(&defaults.auth, defaults),
+            ..AgentSettings::default()
+        };
+        let definition = SkillAgent {
             id: id.into(),
             name: None,
             description: None,
+            version: None,
             skills,
-            enabled: true,
-            streaming: true,
-            push: ProfileName::default().preset().push_default,
-            push_events: PushEvents::default(),
-            extended_card: ExtendedCard::default(),
             extended_skills: Vec::new(),
             skills_allow: Vec::new(),
-            extensions: Vec::new(),
-            check_media_types: true,
-            profile: ProfileName::default(),
-            reply: None,
-            auth: defaults.auth.clone(),
-            end_user: EndUser::default(),
-            security: security(&defaults.auth, defaults),
+            settings,
             dedupe: Dedupe::default(),
-            concurrent: 0,
             retention: defaults.retention,
-        }
+            runs: RunSettings::default(),
+        };
+        Self { definition, profile, reply: None, auth: defaults.auth.clone() }
     }
 }
 
@@ -198,16 +209,8 @@ fn security(auth: &AgentAuth, defaults: &Defaults<'_>) -> Vec<(String, SecurityS
 
 /// A built-in agent under its own name.
 fn builtin(name: &'static str, defaults: &Defaults<'_>) -> AgentConfig {
-    let skill = SkillConfig {
-        id: name.into(),
-        backend: BackendConfig::Builtin(name),
-        description: None,
-        tags: None,
-        examples: None,
-        input_schema: None,
-        output_schema: None,
-        runs: RunSettings::default(),
-    };
+    let builtin = builtins::find(name).expect("the name is that of a built-in agent");
+    let skill = SkillConfig::new(name, SkillBackend::Builtin(builtin));
     AgentConfig::new(name, vec![SkillSource::Own(skill)], defaults)
 }
 
@@ -222,15 +225,15 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
     let section = agents.open(id);
     let profile = section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default();
     let default_retention = defaults.retention;
+    let reply = section.get("reply", |item| item.one_of(&REPLY_NAMES));
     let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
     let security = security(&auth, defaults);
-    let defaults = AgentConfig::new(id, own_skills(&section, known), defaults);
-    let config = AgentConfig {
-        name: section.get("name", text),
-        description: section.get("description", text),
-        enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.enabled),
-        streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.streaming),
-        push: section.get("push", Item::boolean).unwrap_or(profile.preset().push_default),
+    let defaults = AgentConfig::new(id, own_skills(&section, known), defaults).definition;
+    let preset = profile.preset();
+    let settings = AgentSettings {
+        enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.settings.enabled),
+        streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.settings.streaming),
+        push: section.get("push", Item::boolean).unwrap_or(preset.push_default),
         push_events: push_events(&section),
         extended_card: section
             .get("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES))
@@ -238,29 +241,39 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         extensions: extensions::extensions(&section),
         check_media_types: section
             .get("check_media_types", Item::boolean)
-            .unwrap_or(defaults.check_media_types),
-        profile,
-        reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
-        auth,
+            .unwrap_or(defaults.settings.check_media_types),
+        profile: Profile { reply: reply.unwrap_or(preset.reply), ..preset },
+        auth: auth.methods(),
         end_user: section.get("end_user", |item| item.one_of(&END_USER_NAMES)).unwrap_or_default(),
         security,
-        dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
         concurrent: section.get("concurrent", values::count).unwrap_or_default(),
+    };
+    let agent = SkillAgent {
+        name: section.get("name", text),
+        description: section.get("description", text),
+        settings,
+        dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
         retention: sections::retention(&section.open("retention"), default_retention),
         ..defaults
     };
-    AgentConfig {
-        extended_skills: extended_skills(&section, &config, known),
-        skills_allow: listed_skills(&section, "skills_allow", &config, known),
-        ..config
-    }
+    let definition = SkillAgent {
+        extended_skills: extended_skills(&section, &agent, profile, known),
+        skills_allow: listed_skills(&section, "skills_allow", &agent, known),
+        ..agent
+    };
+    AgentConfig { definition, profile, reply, auth }
 }
 
 /// Skills that only the extended card shows. They must be skills of the agent, and the extended card must be
 /// available.
-fn extended_skills(section: &Section<'_>, agent: &AgentConfig, known: &Known<'_>) -> Vec<String> {
-    let off = agent.extended_card == ExtendedCard::Off;
-    if !off && agent.profile.preset().send_only {
+fn extended_skills(
+    section: &Section<'_>,
+    agent: &SkillAgent,
+    profile: ProfileName,
+    known: &Known<'_>,
+) -> Vec<String> {
+    let off = agent.settings.extended_card == ExtendedCard::Off;
+    if !off && profile.preset().send_only {
         section.report(
             "extended_card",
             "this profile serves only sends, so no client could request the extended card",
@@ -276,7 +289,7 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig, known: &Known<'_>
 
 /// A list of ids of the agent's skills. The names of tools and of fetched operations are known only when the server runs, and
 /// those of the folder change, so an agent that has some may list any.
-fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig, known: &Known<'_>) -> Vec<String> {
+fn listed_skills(section: &Section<'_>, key: &str, agent: &SkillAgent, known: &Known<'_>) -> Vec<String> {
     if !section.has(key) {
         return Vec::new();
     }
@@ -284,7 +297,7 @@ fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig, known: &
     // Without skills a problem is already reported.
     let open_ended = has_folder
         || agent.skills.is_empty()
-        || agent.skills.iter().any(|source| source.is_open_ended(documents));
+        || agent.skills.iter().any(|source| is_open_ended(source, documents));
     let registered = agent.registered(&Backends::not_started(documents));
     let ids = || registered.skills().iter().map(|skill| skill.id());
     if let [SkillSource::Own(only)] = agent.skills.as_slice()
@@ -333,51 +346,46 @@ fn has_everything(agent: &Section<'_>) -> bool {
 }
 
 /// What one entry of an agent's list of skills stands for.
-fn sources(name: &str, known: &Known<'_>) -> Parsed<Vec<SkillSource>> {
-    if name == EVERYTHING { Ok(known.all()) } else { source(name, known).map(|source| vec![source]) }
+fn sources(text: &str, known: &Known<'_>) -> Parsed<Vec<SkillSource>> {
+    if text.starts_with("pipeline:") {
+        return Err(format!("{text:?}: this version of a2ad does not support such skills yet"));
+    }
+    match Selector::parse(text)? {
+        Selector::Everything => Ok(known.all()),
+        Selector::Skill(id) => {
+            let found = known.skills.iter().find(|skill| skill.id == id);
+            let own = found.cloned().map(SkillSource::Own);
+            own.map(|own| vec![own]).ok_or_else(|| unknown_skill(id, known.skills))
+        }
+        Selector::Provided(by, selection) => {
+            check_provided(text, &by, &selection, known)?;
+            Ok(vec![SkillSource::Provided { by, selection }])
+        }
+    }
 }
 
-fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
-    let selected = |rest: &str, table: &str, names: Vec<&str>| {
-        let form = format!("{name:?}: expected {table}:NAME/ITEM or {table}:NAME/*");
-        let (owner, item) = rest.split_once('/').ok_or_else(|| form.clone())?;
-        if item.is_empty() || (item.contains('*') && item != "*") {
-            return Err(form);
-        }
-        if names.is_empty() {
-            return Err(format!("{name:?}: there is no {owner:?}; define it as [{table}.{owner}]"));
-        }
-        if !names.contains(&owner) {
-            return Err(format!(
-                "{name:?}: there is no {owner:?} in [{table}]; {}",
-                hint(owner, names.into_iter())
-            ));
-        }
-        let selection = if item == "*" { Selection::All } else { Selection::One(item.to_owned()) };
-        Ok((owner.to_owned(), selection))
+/// Checks that there is what an entry selects, as far as that is known.
+fn check_provided(text: &str, by: &Provider, selection: &Selection, known: &Known<'_>) -> Parsed<()> {
+    let (table, name) = (by.kind(), by.name());
+    let names: Vec<&str> = match by {
+        Provider::Mcp(_) => known.mcp.keys().map(String::as_str).collect(),
+        Provider::OpenApi(_) => known.openapi.keys().map(String::as_str).collect(),
     };
-    if let Some(rest) = name.strip_prefix("mcp:") {
-        let names = known.mcp.keys().map(String::as_str).collect();
-        let (server, tool) = selected(rest, "mcp", names)?;
-        return Ok(SkillSource::Mcp { server, tool });
+    if names.is_empty() {
+        return Err(format!("{text:?}: there is no {name:?}; define it as [{table}.{name}]"));
     }
-    if let Some(rest) = name.strip_prefix("openapi:") {
-        let names = known.openapi.keys().map(String::as_str).collect();
-        let (document, operation) = selected(rest, "openapi", names)?;
-        if let (Selection::One(id), Some(DocumentConfig::Read(skills))) =
-            (&operation, known.openapi.get(&document))
-            && !skills.iter().any(|skill| skill.id == *id)
-        {
-            let hint = hint(id, skills.iter().map(|skill| skill.id.as_str()));
-            return Err(format!("{name:?}: the document has no operation {id:?}; {hint}"));
-        }
-        return Ok(SkillSource::OpenApi { document, operation });
+    if !names.contains(&name) {
+        let hint = hint(name, names.into_iter());
+        return Err(format!("{text:?}: there is no {name:?} in [{table}]; {hint}"));
     }
-    if name.starts_with("pipeline:") {
-        return Err(format!("{name:?}: this version of a2ad does not support such skills yet"));
+    if let (Provider::OpenApi(document), Selection::One(id)) = (by, selection)
+        && let Some(Document::Read(skills)) = known.openapi.get(document)
+        && !skills.iter().any(|skill| skill.id == *id)
+    {
+        let hint = hint(id, skills.iter().map(|skill| skill.id.as_str()));
+        return Err(format!("{text:?}: the document has no operation {id:?}; {hint}"));
     }
-    let found = known.skills.iter().find(|skill| skill.id == name);
-    found.cloned().map(SkillSource::Own).ok_or_else(|| unknown_skill(name, known.skills))
+    Ok(())
 }
 
 fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use a2ad::internal::assembly::{Document, SkillBackend, document_skills};
 use engine::OnCrash;
 use http::HeaderName;
 use outbound::{
@@ -23,9 +24,8 @@ use outbound::{
 use protocol::model::Secret;
 
 use super::{
-    BackendConfig, DocumentConfig,
     agents::check_name,
-    document_skills, files,
+    files,
     read::{Parsed, Section},
     skills::{Environment, text},
     tree::Item,
@@ -124,7 +124,7 @@ pub(super) fn documents(
     documents: &Section<'_>,
     directory: &Path,
     dialer: &Dialer,
-) -> BTreeMap<String, DocumentConfig> {
+) -> BTreeMap<String, Document> {
     let document = |name: &str| {
         check_name(documents, name);
         (name.to_owned(), document(&documents.open(name), name, directory, dialer))
@@ -132,7 +132,7 @@ pub(super) fn documents(
     documents.names().map(document).collect()
 }
 
-fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> DocumentConfig {
+fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> Document {
     let config = OpenApiConfig {
         base_url: section.get("base_url", http_url),
         operations: section.each("operations", text).unwrap_or_else(|| vec!["*".into()]),
@@ -159,7 +159,7 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
     // Without a valid URL a problem is already reported. The name is kept, so that references to it cause no further
     // errors.
     let url = config.document_url.clone().unwrap_or_default();
-    DocumentConfig::Fetched { url, config: Box::new(config) }
+    Document::Fetched { url, config: Box::new(config) }
 }
 
 fn read_document(
@@ -167,9 +167,9 @@ fn read_document(
     text: &str,
     config: &OpenApiConfig,
     dialer: &Dialer,
-) -> Option<DocumentConfig> {
+) -> Option<Document> {
     match document_skills(text, config, dialer) {
-        Ok(skills) => Some(DocumentConfig::Read(skills)),
+        Ok(skills) => Some(Document::Read(skills)),
         Err(error) => {
             report_at_key(section, "file", &error.to_string());
             None
@@ -213,7 +213,7 @@ fn security(schemes: &Section<'_>) -> Vec<(String, Credential)> {
 }
 
 /// `http = { … }` of a skill.
-pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBackend> {
     if !section.has("url") {
         section.report("url", "expected the URL of the function, such as http://127.0.0.1:9000/fx");
     }
@@ -235,7 +235,7 @@ pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Opti
     };
     match HttpFunction::new(&config, environment.dialer.clone()) {
         Ok(function) => {
-            Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash: OnCrash::Retry })
+            Some(SkillBackend::Ready { kind: "http", backend: Arc::new(function), on_crash: OnCrash::Retry })
         }
         Err(problem) => {
             report_at_key(section, "url", &problem);
@@ -251,7 +251,7 @@ fn bytes(item: &Item) -> Parsed<usize> {
 }
 
 /// `command = { … }` of a skill.
-pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBackend> {
     if !section.has("argv") {
         section.report("argv", "expected the program and its arguments, such as [\"lint\", \"--json\"]");
     }
@@ -268,11 +268,11 @@ pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> O
         protocol,
         ..defaults
     };
-    Some(BackendConfig::Ready { kind: "command", backend: Arc::new(tool), on_crash: protocol.on_crash() })
+    Some(SkillBackend::Ready { kind: "command", backend: Arc::new(tool), on_crash: protocol.on_crash() })
 }
 
 /// The program itself supervises the processes that it starts.
-pub(crate) fn launcher() -> Launcher {
+pub(super) fn launcher() -> Launcher {
     Launcher::supervised_by_this_program().unwrap_or_default()
 }
 

@@ -3,13 +3,14 @@
 
 use std::cell::RefCell;
 
+use protocol::hint;
+
 use super::{
     keys::{self, KeyTable},
     listen::Element,
     tree::{Entry, Item, Location, Table, Value},
     variables::nearest_variable,
 };
-use crate::nearest::hint;
 
 /// All problems found so far, with their locations.
 #[derive(Default)]

@@ -1,9 +1,9 @@
-//! Turns the configuration into the options of the inbound side and the settings of the agents.
+//! Turns the configuration into the options of the inbound side.
 
 use a2ad::internal::ListenAddress;
-use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
+use inbound::{AcceptedVersions, CardOptions, Profile, ServerOptions};
 
-use super::{AgentConfig, Config, Generation, ProfileName};
+use super::{Config, Generation, ProfileName};
 
 impl Config {
     /// The options of a server that listens on these addresses.
@@ -28,33 +28,12 @@ impl Config {
             trusted_proxies: self.server.trusted_proxies.clone(),
             allowed_hosts: self.server.allowed_hosts.clone(),
             cors_origins: self.server.cors_origins.clone(),
-            auth: self.auth.options(&self.server, addresses, &self.dialer),
+            auth: self.auth.options(&self.server, addresses, &self.backends.dialer),
             rate_limits: self.rate_limits,
             // Set by whoever serves.
             audit: None,
             published_keys: None,
             reports: None,
-        }
-    }
-}
-
-impl AgentConfig {
-    /// How the agent is served.
-    pub(super) fn settings(&self) -> AgentSettings {
-        let preset = self.profile.preset();
-        AgentSettings {
-            profile: Profile { reply: self.reply.unwrap_or(preset.reply), ..preset },
-            enabled: self.enabled,
-            streaming: self.streaming,
-            push: self.push,
-            push_events: self.push_events,
-            extended_card: self.extended_card,
-            extensions: self.extensions.clone(),
-            check_media_types: self.check_media_types,
-            concurrent: self.concurrent,
-            auth: self.auth.methods(),
-            end_user: self.end_user,
-            security: self.security.clone(),
         }
     }
 }

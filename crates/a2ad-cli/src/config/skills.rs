@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use a2ad::internal::assembly::{SkillBackend, SkillConfig};
 use outbound::{backends::mcp::McpConfig, dial::Dialer};
+use protocol::hint;
 
 use super::{
-    BackendConfig, SkillConfig,
     agents::check_name,
     backends,
     read::{Parsed, Section},
@@ -13,7 +14,7 @@ use super::{
     schemas::schema,
     tree::Item,
 };
-use crate::{builtins, nearest::hint};
+use crate::builtins;
 
 /// The keys of which a skill has exactly one.
 pub(super) const BACKENDS: [&str; 4] = ["builtin", "mcp", "http", "command"];
@@ -55,32 +56,32 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
     };
     let schema = |key| section.get(key, |item| schema(item, environment.directory)).flatten();
     let (input_schema, output_schema) = (schema("input_schema"), schema("output_schema"));
-    let is_builtin = matches!(backend, Some(BackendConfig::Builtin(_)));
+    let is_builtin = matches!(backend, Some(SkillBackend::Builtin(_)));
     if is_builtin && (input_schema.is_some() || output_schema.is_some()) {
         let key = if input_schema.is_some() { "input_schema" } else { "output_schema" };
         section.report(key, "a built-in agent has no schemas; remove the key");
     }
     // The problem is already reported. The skill is kept, so that references to it cause no further errors.
-    let backend = backend.unwrap_or(BackendConfig::Builtin(builtins::names()[0]));
+    let backend = backend.or_else(|| builtins::find(builtins::names()[0]).map(SkillBackend::Builtin));
     SkillConfig {
-        id: id.into(),
-        backend,
         description: section.get("description", text),
         tags: section.each("tags", text),
         examples: section.each("examples", text),
         input_schema,
         output_schema,
         runs: run_settings(&section),
+        ..SkillConfig::new(id, backend.expect("there are built-in agents"))
     }
 }
 
-fn builtin(section: &Section<'_>) -> Option<BackendConfig> {
+fn builtin(section: &Section<'_>) -> Option<SkillBackend> {
     let names = builtins::names();
     let builtins: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
-    section.get("builtin", |item| item.one_of(&builtins)).map(BackendConfig::Builtin)
+    let name = section.get("builtin", |item| item.one_of(&builtins))?;
+    builtins::find(name).map(SkillBackend::Builtin)
 }
 
-fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBackend> {
     let table = section.open("mcp");
     for key in ["server", "tool"] {
         if !table.has(key) {
@@ -101,7 +102,7 @@ fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendCo
         }
         Err(format!("there is no MCP server {name:?}; {}", hint(name, known)))
     });
-    Some(BackendConfig::Mcp { server: server?, tool: table.get("tool", text)? })
+    Some(SkillBackend::Mcp { server: server?, tool: table.get("tool", text)? })
 }
 
 pub(super) fn text(item: &Item) -> Parsed<String> {

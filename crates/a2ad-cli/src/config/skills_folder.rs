@@ -11,13 +11,14 @@ mod toml_file;
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
+use a2ad::internal::assembly::{Document, SkillConfig};
 use outbound::{backends::mcp::McpConfig, dial::Dialer};
 
 pub(crate) use listing::Listing;
 use listing::{FileKind, FolderFile};
 
 use super::{
-    DocumentConfig, SkillConfig, backends,
+    backends,
     read::{Problems, Section},
     skills,
     tree::{Entry, Item, Location, Table, Value},
@@ -31,7 +32,7 @@ const WORLD_WRITABLE: u32 = 0o002;
 pub(super) struct FolderSkills {
     pub(super) skills: Vec<SkillConfig>,
     pub(super) mcp: BTreeMap<String, McpConfig>,
-    pub(super) openapi: BTreeMap<String, DocumentConfig>,
+    pub(super) openapi: BTreeMap<String, Document>,
     /// One line for each problem of a file that was skipped.
     pub(super) skipped: Vec<String>,
 }
@@ -40,7 +41,7 @@ pub(super) struct FolderSkills {
 pub(super) struct Main<'a> {
     pub(super) skills: &'a [SkillConfig],
     pub(super) mcp: &'a BTreeMap<String, McpConfig>,
-    pub(super) openapi: &'a BTreeMap<String, DocumentConfig>,
+    pub(super) openapi: &'a BTreeMap<String, Document>,
     pub(super) dialer: &'a Dialer,
 }
 
@@ -140,7 +141,7 @@ impl FolderFile {
             ..FolderSkills::default()
         };
         for (name, document) in &found.openapi {
-            if matches!(document, DocumentConfig::Fetched { .. }) {
+            if matches!(document, Document::Fetched { .. }) {
                 // A document that cannot be fetched would concern more than its file.
                 root.open("openapi").open(name).report("url", "a document of the skills folder is a file");
             }

@@ -11,7 +11,7 @@ impl AgentConfig {
     /// What the agent requires and the server cannot verify, one text each.
     pub(crate) fn warnings(&self, auth: &AuthConfig) -> Vec<String> {
         let listed = self.auth.list().iter().filter_map(|method| auth.missing(*method)).map(str::to_owned);
-        let end_user = match self.end_user {
+        let end_user = match self.definition.settings.end_user {
             EndUser::Required if !auth.options.can_verify_end_users() => Some(
                 "end_user is required and no token can be verified; set A2A_SECRET, auth.org_secrets or auth.issuers"
                     .to_owned(),
@@ -24,20 +24,21 @@ impl AgentConfig {
     /// Whether no call can be accepted.
     pub(crate) fn refuses_every_call(&self, auth: &AuthConfig) -> bool {
         let no_caller = !self.auth.list().iter().any(|method| auth.options.can_verify(*method));
-        let no_end_user = self.end_user == EndUser::Required && !auth.options.can_verify_end_users();
+        let no_end_user =
+            self.definition.settings.end_user == EndUser::Required && !auth.options.can_verify_end_users();
         no_caller || no_end_user
     }
 }
 
 impl Config {
     fn served(&self) -> impl Iterator<Item = &AgentConfig> {
-        self.agents.iter().filter(|agent| agent.enabled)
+        self.agents.iter().filter(|agent| agent.is_enabled())
     }
 
     /// The agents that everybody may call although nobody has decided that.
     pub(crate) fn unprotected(&self) -> Vec<&str> {
         let open = self.served().filter(|agent| agent.auth == AgentAuth::Open);
-        open.map(|agent| agent.id.as_str()).collect()
+        open.map(|agent| agent.id()).collect()
     }
 
     /// Why a server would refuse to listen on its addresses.
@@ -64,9 +65,9 @@ impl Config {
     /// Warnings about who may call, for the log of a server.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let names = |agents: Vec<&AgentConfig>| {
-            agents.into_iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
+            agents.into_iter().map(|agent| agent.id()).collect::<Vec<_>>().join(", ")
         };
-        let open: Vec<_> = self.served().filter(|agent| agent.settings().is_open()).collect();
+        let open: Vec<_> = self.served().filter(|agent| agent.definition.settings.is_open()).collect();
         let unconfigured: Vec<_> =
             self.served().filter(|agent| agent.auth == AgentAuth::Unconfigured).collect();
         let mut warnings = Vec::new();
@@ -91,7 +92,7 @@ impl Config {
         warnings.extend(self.tls_warnings());
         for agent in self.served() {
             let of_agent = agent.warnings(&self.auth).into_iter();
-            warnings.extend(of_agent.map(|text| format!("agents.{}: {text}", agent.id)));
+            warnings.extend(of_agent.map(|text| format!("agents.{}: {text}", agent.id())));
         }
         warnings
     }

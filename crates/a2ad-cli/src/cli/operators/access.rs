@@ -28,7 +28,6 @@ use crate::{
         runtime,
     },
     config::OperatorView,
-    nearest,
 };
 
 /// The operators' API of a store.
@@ -148,7 +147,7 @@ fn check_agent(config: Option<&OperatorView>, agent: &str) -> Result<(), Failure
         return Ok(());
     }
     let text = format!("the configuration has no agent {agent:?}");
-    Err(Failure::new(code::NOT_FOUND, text).with_next(nearest::hint(agent, ids())))
+    Err(Failure::new(code::NOT_FOUND, text).with_next(protocol::hint(agent, ids())))
 }
 
 fn request(

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use engine::Skill;
 use outbound::{agents, skill::BackendSkill};
-use protocol::model::AgentSkill;
 
-use super::super::{BackendConfig, Selection, SkillConfig, SkillSource};
-use crate::{backends::Backends, builtins};
+use super::{Backends, Builtin, Provider, SkillBackend, SkillConfig, SkillSource};
 
 /// A skill of an agent, and where it comes from.
 pub(super) struct ResolvedSkill {
@@ -16,32 +14,17 @@ pub(super) struct ResolvedSkill {
     /// Its id before it got a unique one: lists of the file may name either.
     pub(super) own_id: String,
     /// For a unique id; `None` for a skill of the file.
-    origin: Option<Origin>,
+    provider: Option<Provider>,
     /// Its backend is outside the process.
     pub(super) is_tool: bool,
     /// It belongs to one user or organisation of a platform, so it is never public.
     pub(super) is_private: bool,
 }
 
-/// An MCP server or an OpenAPI document.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Origin {
-    Mcp(String),
-    OpenApi(String),
-}
-
-impl Origin {
-    fn name(&self) -> &str {
-        match self {
-            Self::Mcp(name) | Self::OpenApi(name) => name,
-        }
-    }
-}
-
 impl ResolvedSkill {
-    fn new(skill: Skill, origin: Option<Origin>, is_tool: bool) -> Self {
+    fn new(skill: Skill, provider: Option<Provider>, is_tool: bool) -> Self {
         let own_id = skill.id().to_owned();
-        Self { is_private: is_private(&own_id), skill, own_id, origin, is_tool }
+        Self { is_private: is_private(&own_id), skill, own_id, provider, is_tool }
     }
 
     fn rename(&mut self, id: String) {
@@ -55,25 +38,21 @@ impl ResolvedSkill {
 pub(super) fn resolve(source: &SkillSource, backends: &Backends) -> Vec<ResolvedSkill> {
     match source {
         SkillSource::Own(config) => vec![own_skill(config, backends)],
-        SkillSource::Mcp { server, tool } => {
-            selected(backends.tool_skills(server), &Origin::Mcp(server.clone()), tool)
-        }
-        SkillSource::OpenApi { document, operation } => {
-            selected(backends.operations(document), &Origin::OpenApi(document.clone()), operation)
+        SkillSource::Provided { by, selection } => {
+            let skills = backends.provided(by).unwrap_or_default().into_iter();
+            let chosen = skills.filter(|skill| selection.contains(&skill.id));
+            chosen.map(|skill| ResolvedSkill::new(skill.into(), Some(by.clone()), true)).collect()
         }
     }
 }
 
-fn selected(skills: Vec<BackendSkill>, origin: &Origin, selection: &Selection) -> Vec<ResolvedSkill> {
-    let chosen = skills.into_iter().filter(|skill| selection.contains(&skill.id));
-    chosen.map(|skill| ResolvedSkill::new(skill.into(), Some(origin.clone()), true)).collect()
-}
-
 fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
     let tool = match &config.backend {
-        BackendConfig::Builtin(name) => return ResolvedSkill::new(builtin_skill(config, name), None, false),
-        BackendConfig::Mcp { server, tool } => backends.tool_skill(server, tool),
-        BackendConfig::Ready { kind, backend, on_crash } => backends.recorded(
+        SkillBackend::Builtin(builtin) => {
+            return ResolvedSkill::new(builtin_skill(config, builtin), None, false);
+        }
+        SkillBackend::Mcp { server, tool } => backends.tool_skill(server, tool),
+        SkillBackend::Ready { kind, backend, on_crash } => backends.recorded(
             kind,
             &config.id,
             BackendSkill {
@@ -102,10 +81,10 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
     ResolvedSkill::new(Skill { keywords, run: config.runs, ..tool.into() }, None, true)
 }
 
-fn builtin_skill(config: &SkillConfig, name: &str) -> Skill {
-    let own = builtins::main_skill(name).expect("the name was read from the list of built-in agents");
+fn builtin_skill(config: &SkillConfig, builtin: &Builtin) -> Skill {
+    let own = builtin.skill.clone();
     let card = config.present(own.card);
-    Skill { keywords: agents::routing_keywords(&card, name), card, run: config.runs, ..own }
+    Skill { keywords: agents::routing_keywords(&card, builtin.id()), card, run: config.runs, ..own }
 }
 
 /// Tools and operations with the same id as another skill of the agent get the name of their server or document in
@@ -113,16 +92,16 @@ fn builtin_skill(config: &SkillConfig, name: &str) -> Skill {
 pub(super) fn with_unique_ids(mut skills: Vec<ResolvedSkill>) -> Vec<ResolvedSkill> {
     // Several entries of the agent's list can select the same tool.
     let mut selected = HashSet::new();
-    skills.retain(|skill| selected.insert((skill.origin.clone(), skill.skill.card.id.clone())));
+    skills.retain(|skill| selected.insert((skill.provider.clone(), skill.skill.card.id.clone())));
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for skill in &skills {
         *uses.entry(skill.skill.card.id.clone()).or_default() += 1;
     }
     for skill in &mut skills {
         if uses[&skill.skill.card.id] > 1
-            && let Some(origin) = &skill.origin
+            && let Some(provider) = &skill.provider
         {
-            let id = format!("{}__{}", origin.name(), skill.skill.card.id);
+            let id = format!("{}__{}", provider.name(), skill.skill.card.id);
             skill.rename(id);
         }
     }
@@ -141,18 +120,4 @@ pub(super) fn with_unique_ids(mut skills: Vec<ResolvedSkill>) -> Vec<ResolvedSki
 pub(super) fn is_private(skill: &str) -> bool {
     let rest = ["mcp__user_", "mcp__org_"].into_iter().find_map(|prefix| skill.strip_prefix(prefix));
     rest.and_then(|rest| rest.split_once('_')).is_some_and(|(owner, _)| !owner.is_empty())
-}
-
-impl SkillConfig {
-    /// The skill as the card shows it: the built-in agent's values unless configured.
-    pub(super) fn present(&self, own: AgentSkill) -> AgentSkill {
-        AgentSkill {
-            id: self.id.clone(),
-            name: if self.id == own.id { own.name } else { self.id.clone() },
-            description: self.description.clone().unwrap_or(own.description),
-            tags: self.tags.clone().unwrap_or(own.tags),
-            examples: self.examples.clone().unwrap_or(own.examples),
-            ..own
-        }
-    }
 }

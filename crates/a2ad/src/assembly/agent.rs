@@ -1,78 +1,80 @@
-//! Turns configured agents into the catalog that the engine runs, with the tools that MCP servers and OpenAPI documents
-//! have at the moment.
-
-mod resolved_skill;
+//! An agent that consists of skills: makes of its list what the engine runs, with the tools that MCP servers and OpenAPI
+//! documents have at the moment.
 
 use engine::{
-    AgentInfo, AgentSettings, AuthMethods, Catalog, EndUser, RegisteredAgent, SkillSet, SkillVisibility,
+    AgentInfo, AgentSettings, AuthMethods, Dedupe, EndUser, RegisteredAgent, Retention, RunSettings,
+    SkillSet, SkillVisibility,
 };
 use outbound::skill::schemas_extension;
 use protocol::model::AgentExtension;
 
-use super::{AgentConfig, BackendConfig, Config, SkillConfig, SkillSource};
-use crate::{backends::Backends, builtins, nearest::hint};
-use resolved_skill::{ResolvedSkill, is_private, resolve, with_unique_ids};
+use super::{
+    Backends, Builtin, SkillBackend, SkillConfig, SkillSource,
+    resolved_skill::{ResolvedSkill, is_private, resolve, with_unique_ids},
+};
 
-/// The version on the card of an agent whose skills are configured.
+/// The version on the card of an agent that sets none.
 const VERSION: &str = "0.1.0";
 const JSON: &str = "application/json";
 
-impl Config {
-    /// All configured agents.
-    pub(crate) fn catalog(&self, backends: &Backends) -> Catalog {
-        let agents = self.agents.iter().map(|agent| agent.registered(backends));
-        Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
-    }
-
-    /// The same for calls of the person who starts this program: nobody else can reach the agents, so no credential is
-    /// required.
-    pub(crate) fn local_catalog(&self, backends: &Backends) -> Catalog {
-        let open = |registered: RegisteredAgent| {
-            let settings = AgentSettings {
-                auth: AuthMethods::ANONYMOUS,
-                end_user: EndUser::Off,
-                security: Vec::new(),
-                ..registered.settings().clone()
-            };
-            registered.with_settings(settings)
-        };
-        let agents = self.agents.iter().map(|agent| open(agent.registered(backends)));
-        Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
-    }
-
-    /// The tools that skills refer to and that their servers do not have, one text each. A server that has not listed
-    /// its tools yet is not in it.
-    pub(crate) fn missing_tools(&self, backends: &Backends) -> Vec<String> {
-        let mut missing: Vec<String> = self
-            .agents
-            .iter()
-            .flat_map(|agent| &agent.skills)
-            .filter_map(|source| {
-                let (server, tool) = source.named_tool()?;
-                let tools = backends.tools(server)?;
-                let names = || tools.iter().map(|tool| tool.name.as_str());
-                let hint = || hint(tool, names());
-                (!names().any(|name| name == tool))
-                    .then(|| format!("the MCP server {server} has no tool {tool:?}; {}", hint()))
-            })
-            .collect();
-        missing.sort();
-        missing.dedup();
-        missing
-    }
+/// An agent that consists of skills.
+#[derive(Clone, Debug)]
+pub struct SkillAgent {
+    /// Id in paths.
+    pub id: String,
+    /// `None`: the id.
+    pub name: Option<String>,
+    /// `None`: says what skills there are.
+    pub description: Option<String>,
+    /// The agent's own version; `None`: 0.1.0.
+    pub version: Option<String>,
+    /// What it consists of.
+    pub skills: Vec<SkillSource>,
+    /// Ids of skills that only the extended card shows.
+    pub extended_skills: Vec<String>,
+    /// Ids of skills that every caller may use; empty: all.
+    pub skills_allow: Vec<String>,
+    /// How it is served.
+    pub settings: AgentSettings,
+    /// Which messages are deduplicated.
+    pub dedupe: Dedupe,
+    /// How long finished tasks are kept.
+    pub retention: Retention,
+    /// How runs of skills are limited and recovered that set nothing themselves.
+    pub runs: RunSettings,
 }
 
-impl AgentConfig {
+/// The tools that skills of these agents refer to and that their servers do not have, one text each. A server that has not
+/// listed its tools yet is not in it.
+#[cfg(feature = "mcp")]
+pub fn missing_tools<'a>(agents: impl Iterator<Item = &'a SkillAgent>, backends: &Backends) -> Vec<String> {
+    let mut missing: Vec<String> = agents
+        .flat_map(|agent| &agent.skills)
+        .filter_map(|source| {
+            let (server, tool) = source.named_tool()?;
+            let tools = backends.tool_names(server)?;
+            let names = || tools.iter().map(String::as_str);
+            (!names().any(|name| name == tool)).then(|| {
+                format!("the MCP server {server} has no tool {tool:?}; {}", protocol::hint(tool, names()))
+            })
+        })
+        .collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+impl SkillAgent {
     /// The agent as the engine runs it.
-    pub(crate) fn registered(&self, backends: &Backends) -> RegisteredAgent {
+    pub fn registered(&self, backends: &Backends) -> RegisteredAgent {
         if let [SkillSource::Own(skill)] = self.skills.as_slice()
-            && let BackendConfig::Builtin(name) = skill.backend
+            && let SkillBackend::Builtin(builtin) = &skill.backend
             && !(self.extended_skills.contains(&skill.id) || is_private(&skill.id))
         {
-            return self.single(skill, name);
+            return self.single(skill, builtin);
         }
         let resolved = self.resolve(backends);
-        let mut settings = self.settings();
+        let mut settings = self.settings.clone();
         settings.extensions.extend(schemas(&resolved));
         let info = self.info(&resolved);
         let skills = SkillSet::separate(resolved.into_iter().map(|resolved| resolved.skill));
@@ -80,6 +82,20 @@ impl AgentConfig {
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
             .with_settings(settings)
+            .with_run_settings(self.runs)
+    }
+
+    /// The same for calls of the person who starts this program: nobody else can reach the agent, so no credential is
+    /// required.
+    pub fn registered_for_owner(&self, backends: &Backends) -> RegisteredAgent {
+        let registered = self.registered(backends);
+        let settings = AgentSettings {
+            auth: AuthMethods::ANONYMOUS,
+            end_user: EndUser::Off,
+            security: Vec::new(),
+            ..registered.settings().clone()
+        };
+        registered.with_settings(settings)
     }
 
     /// What the card shows. Everything but the list of skills is on the public card as it is here, so it does not
@@ -100,7 +116,7 @@ impl AgentConfig {
             id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             description: self.description.clone().unwrap_or_else(|| describe(&public)),
-            version: VERSION.into(),
+            version: self.version.clone().unwrap_or_else(|| VERSION.into()),
             input_modes,
             output_modes,
         }
@@ -108,20 +124,19 @@ impl AgentConfig {
 
     /// An agent with one built-in skill is the built-in agent itself; its main skill gets the configured id. Its other
     /// skills stay on the card unchanged, because the agent selects among them itself.
-    fn single(&self, skill: &SkillConfig, name: &str) -> RegisteredAgent {
-        let builtin = builtins::find(name).expect("the name was read from the list of built-in agents");
-        let own = builtin.info().clone();
+    fn single(&self, skill: &SkillConfig, builtin: &Builtin) -> RegisteredAgent {
+        let own = builtin.agent.info().clone();
         let info = AgentInfo {
             id: self.id.clone(),
             name: self.name.clone().unwrap_or(own.name),
             description: self.description.clone().unwrap_or(own.description),
             ..own
         };
-        RegisteredAgent::new(info, builtin.skills().clone())
-            .with_skill(name, |main| main.card = skill.present(main.card.clone()))
+        RegisteredAgent::new(info, builtin.agent.skills().clone())
+            .with_skill(builtin.id(), |main| main.card = skill.present(main.card.clone()))
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
-            .with_settings(self.settings())
+            .with_settings(self.settings.clone())
             .with_run_settings(skill.runs)
     }
 
@@ -151,11 +166,11 @@ impl AgentConfig {
         allowed && !resolved.is_private
     }
 
-    /// The MCP servers whose tools are not known yet.
+    /// The MCP servers and documents whose skills are not known yet.
     fn pending(&self, backends: &Backends) -> Vec<String> {
         let unknown = |source: &SkillSource| match source {
-            SkillSource::Mcp { server, .. } if backends.tools(server).is_none() => Some(server.clone()),
-            _ => None,
+            SkillSource::Provided { by, .. } if !backends.is_known(by) => Some(by.name().to_owned()),
+            SkillSource::Provided { .. } | SkillSource::Own(_) => None,
         };
         self.skills.iter().filter_map(unknown).collect()
     }

@@ -1,4 +1,4 @@
-//! What operators see of the backends and of the configuration in use. The reloader keeps it up to date.
+//! What operators see of the backends and of the configuration in use. Who follows their changes keeps it up to date.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,15 @@ use std::{
 };
 
 use inbound::{BackendError, BackendHealth, BackendState, ConfigReport, OperatorReports, Processes};
-use outbound::{
-    backend::{CallRecord, CallSummary},
-    backends::mcp::{McpServer, Status},
-};
+use outbound::backend::{CallRecord, CallSummary};
+#[cfg(feature = "mcp")]
+use outbound::backends::mcp::{McpServer, Status};
+
+use super::{Backends, SkillAgent};
 
 /// The backends and the configuration in use.
 #[derive(Default)]
-pub(crate) struct Reports(Mutex<InUse>);
+pub struct Reports(Mutex<InUse>);
 
 #[derive(Default)]
 struct InUse {
@@ -24,20 +25,22 @@ struct InUse {
 }
 
 /// The name of a backend in the file, and its kind: a server and a skill may have the same name.
-pub(crate) type BackendName = (String, &'static str);
+pub(super) type BackendName = (String, &'static str);
 
 /// A backend with what is known about its calls.
 #[derive(Clone)]
-pub(crate) struct WatchedBackend {
-    pub(crate) record: Arc<CallRecord>,
-    pub(crate) source: BackendSource,
+pub(super) struct WatchedBackend {
+    pub(super) record: Arc<CallRecord>,
+    pub(super) source: BackendSource,
 }
 
 #[derive(Clone)]
-pub(crate) enum BackendSource {
+pub(super) enum BackendSource {
     /// An MCP server.
+    #[cfg(feature = "mcp")]
     Mcp(McpServer),
     /// An OpenAPI document with so many operations.
+    #[cfg(feature = "openapi")]
     OpenApi(usize),
     /// An HTTP function or a command.
     Skill,
@@ -45,7 +48,13 @@ pub(crate) enum BackendSource {
 
 impl Reports {
     /// Puts what a configuration has into use. Servers of the one before may stop now.
-    pub(crate) fn set(&self, backends: BTreeMap<BackendName, WatchedBackend>, config: ConfigReport) {
+    pub fn set<'a>(
+        &self,
+        backends: &Backends,
+        agents: impl Iterator<Item = &'a SkillAgent>,
+        config: ConfigReport,
+    ) {
+        let backends = backends.watched(agents);
         let replaced = std::mem::replace(&mut *self.lock(), InUse { backends, config });
         drop(replaced);
     }
@@ -91,12 +100,15 @@ fn health((name, kind): BackendName, backend: &WatchedBackend) -> BackendHealth 
         last_error,
     };
     match &backend.source {
+        #[cfg(feature = "mcp")]
         BackendSource::Mcp(server) => with_processes(health, server),
+        #[cfg(feature = "openapi")]
         BackendSource::OpenApi(operations) => BackendHealth { tools: Some(*operations), ..health },
         BackendSource::Skill => health,
     }
 }
 
+#[cfg(feature = "mcp")]
 fn with_processes(health: BackendHealth, server: &McpServer) -> BackendHealth {
     let found = server.health();
     let state = match &found.status {
