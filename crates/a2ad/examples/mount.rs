@@ -18,9 +18,7 @@ async fn main() -> Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4244".into());
     let server = Server::builder()
         .agent("echo", Echo)
-        // Only these names: a page whose name resolves to this machine could call the agents otherwise.
-        .allowed_host("localhost")
-        .allowed_host("127.0.0.1")
+        // The router serves loopback names; for others, name them with `public_url` or `allowed_host`.
         .build()?;
     let app = app(&server);
     let listener = tokio::net::TcpListener::bind(address).await?;

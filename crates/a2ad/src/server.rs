@@ -18,7 +18,7 @@ use std::{
 
 use axum::Extension;
 use engine::{Agent, AgentSettings, AuthMethods, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
-use inbound::{ApiKeyOptions, HttpService, Profile, Ready, ServerOptions};
+use inbound::{ApiKeyOptions, HttpService, MountedHosts, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite, SqliteOptions};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
@@ -87,6 +87,7 @@ impl Server {
             max_body_bytes: None,
             public_url: None,
             allowed_hosts: Vec::new(),
+            mounted_hosts: MountedHosts::default(),
             cors_origins: Vec::new(),
             auth: Auth::default(),
             rate_limits: RateLimits::default(),
@@ -109,10 +110,9 @@ impl Server {
     /// It can also be nested below a path; then [`Builder::public_url`] must end with that path, so that cards
     /// contain the correct URLs, and the app has to serve the card at the root of the host itself.
     ///
-    /// Any `Host` is accepted, unless [`Builder::public_url`] or [`Builder::allowed_host`] is set. Set one of them where
-    /// browsers of others can reach the app, also on loopback: otherwise a page whose name resolves to this machine (DNS
-    /// rebinding) can call the agents and read their tasks. Web pages of other origins may read the cards only, unless
-    /// [`Builder::cors_origin`] names them.
+    /// Requests may name the host of [`Builder::public_url`] and those of [`Builder::allowed_host`]; where neither is set,
+    /// loopback names only, and the first request that is refused for it is logged. [`Builder::any_host`] accepts all.
+    /// Web pages of other origins may read the cards only, unless [`Builder::cors_origin`] names them.
     pub fn router(&self) -> Router {
         let router = self.service.router();
         match &self.temp_dir {
@@ -286,6 +286,7 @@ pub struct Builder {
     max_body_bytes: Option<usize>,
     public_url: Option<String>,
     allowed_hosts: Vec<String>,
+    mounted_hosts: MountedHosts,
     cors_origins: Vec<String>,
     auth: Auth,
     rate_limits: RateLimits,
@@ -382,6 +383,13 @@ impl Builder {
     /// server the host of [`public_url`](Self::public_url).
     pub fn allowed_host(mut self, host: impl Into<String>) -> Self {
         self.allowed_hosts.push(host.into());
+        self
+    }
+
+    /// Accepts any host where the [router](Server::router) is mounted. Then a page whose name resolves to this machine (DNS
+    /// rebinding) can call the agents and read their tasks, unless the application checks the host itself.
+    pub fn any_host(mut self) -> Self {
+        self.mounted_hosts = MountedHosts::Any;
         self
     }
 
@@ -583,6 +591,7 @@ impl Builder {
         let audiences = listeners::audiences(self.public_url.as_deref(), addresses);
         server_options.auth = self.auth.clone().into_options(audiences, addresses);
         server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
+        server_options.mounted_hosts = self.mounted_hosts;
         server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;
         server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);
         Ok(server_options)

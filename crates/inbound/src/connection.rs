@@ -43,4 +43,7 @@ impl Connection {
         peer: None,
         certificate: None,
     };
+    /// On standard input of this process.
+    #[cfg(feature = "mcp")]
+    pub(crate) const STDIO: Self = Self { listener: Listener::Stdio, ..Self::APPLICATION };
 }

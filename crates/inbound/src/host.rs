@@ -21,6 +21,8 @@ use crate::authority::{Authority, HostName};
 pub(crate) enum Listener {
     /// An application that has the router mounted; its listener is unknown.
     Application,
+    /// Standard input of this process: no page can send there, so any host is accepted.
+    Stdio,
     /// A socket of ours, bound to this address.
     Bound(IpAddr),
 }
@@ -72,6 +74,19 @@ pub(crate) enum HostError {
     Invalid,
     /// Not a host of this server.
     Foreign,
+    /// Not a loopback name, for a mounted router of which nobody has said which hosts it has.
+    Unconfigured,
+}
+
+/// The hosts that a mounted router accepts where neither a public URL nor allowed hosts are configured: its listener is
+/// unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MountedHosts {
+    /// Loopback names.
+    #[default]
+    Loopback,
+    /// Any, also beside configured ones.
+    Any,
 }
 
 /// The hosts of a server.
@@ -81,16 +96,21 @@ pub(crate) struct HostPolicy {
     listed: Vec<AllowedHost>,
     /// Whether either is configured.
     is_restricted: bool,
+    mounted: MountedHosts,
 }
 
 impl HostPolicy {
-    pub(crate) fn new(public_url: Option<&str>, allowed_hosts: Vec<AllowedHost>) -> Self {
+    pub(crate) fn new(
+        public_url: Option<&str>,
+        allowed_hosts: Vec<AllowedHost>,
+        mounted: MountedHosts,
+    ) -> Self {
         let is_restricted = public_url.is_some() || !allowed_hosts.is_empty();
         let public = public_url.and_then(public_authority).map(|(_, authority)| {
             // Some proxies send the host without its port.
             AllowedHost(Authority { port: None, ..authority.into_owned() })
         });
-        Self { listed: allowed_hosts.into_iter().chain(public).collect(), is_restricted }
+        Self { listed: allowed_hosts.into_iter().chain(public).collect(), is_restricted, mounted }
     }
 
     /// The host that a request names: that of its target, which is `:authority` over HTTP/2 and the absolute form
@@ -111,11 +131,12 @@ impl HostPolicy {
         let target = uri.authority().map(|authority| parse(authority.as_str())).transpose()?;
         let host = host.map(parse_value).transpose()?;
         let required = if version < Version::HTTP_2 { host } else { target.or(host) };
-        if required.is_none() && listener != Listener::Application {
+        if required.is_none() && matches!(listener, Listener::Bound(_)) {
             return Err(HostError::Missing);
         }
         if target.iter().chain(&host).any(|named| !self.allows(listener, named)) {
-            return Err(HostError::Foreign);
+            let is_configured = self.is_restricted || listener != Listener::Application;
+            return Err(if is_configured { HostError::Foreign } else { HostError::Unconfigured });
         }
         Ok(target.or(host))
     }
@@ -124,7 +145,11 @@ impl HostPolicy {
         let by_listener = match listener {
             Listener::Bound(address) if address.to_canonical().is_loopback() => named.host.is_loopback(),
             Listener::Bound(address) => !self.is_restricted || is_own_address(address, &named.host),
-            Listener::Application => !self.is_restricted,
+            Listener::Application => match self.mounted {
+                MountedHosts::Any => true,
+                MountedHosts::Loopback => !self.is_restricted && named.host.is_loopback(),
+            },
+            Listener::Stdio => true,
         };
         by_listener || self.listed.iter().any(|host| host.matches(named))
     }
@@ -168,7 +193,8 @@ mod tests {
 
     fn policy(public_url: &str, allowed: &[&str]) -> HostPolicy {
         let public_url = Some(public_url).filter(|url| !url.is_empty());
-        HostPolicy::new(public_url, allowed.iter().map(|host| host.parse().unwrap()).collect())
+        let allowed = allowed.iter().map(|host| host.parse().unwrap()).collect();
+        HostPolicy::new(public_url, allowed, MountedHosts::default())
     }
 
     fn bound(address: &str) -> Listener {
@@ -194,7 +220,7 @@ mod tests {
     fn is_allowed(policy: &HostPolicy, listener: Listener, host: &str) -> bool {
         match check(policy, listener, "/", &[host.as_bytes()]) {
             Ok(_) => true,
-            Err(HostError::Foreign) => false,
+            Err(HostError::Foreign | HostError::Unconfigured) => false,
             Err(other) => panic!("{host}: {other:?}"),
         }
     }
@@ -245,8 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn application_accepts_any_host_only_without_configured_hosts() {
-        assert!(is_allowed(&policy("", &[]), Listener::Application, "evil.test"));
+    fn application_accepts_loopback_names_unless_hosts_are_configured() {
+        let none = policy("", &[]);
+        for host in ["localhost:1", "127.0.0.1", "[::1]"] {
+            assert!(is_allowed(&none, Listener::Application, host), "{host}");
+        }
+        let foreign = check(&none, Listener::Application, "/", &[b"evil.test"]);
+        assert_eq!(foreign, Err(HostError::Unconfigured));
+        let any = HostPolicy { mounted: MountedHosts::Any, ..policy("", &["agents.example"]) };
+        assert!(is_allowed(&any, Listener::Application, "evil.test"));
+        assert!(is_allowed(&none, Listener::Stdio, "evil.test"));
         for some in [policy("https://agents.example/below", &[]), policy("", &["agents.example"])] {
             assert!(is_allowed(&some, Listener::Application, "agents.example"));
             assert!(!is_allowed(&some, Listener::Application, "evil.test"));

@@ -13,6 +13,7 @@ use crate::{
     host::HostError,
     refusal::Refusal,
     routes::Access,
+    server_state::ServerState,
 };
 
 /// Returns the origin whose pages may read the response, if they need CORS headers for that.
@@ -22,7 +23,7 @@ pub(crate) fn check(exchange: &Exchange) -> Result<Option<HeaderValue>, Refusal>
     let host = match server.hosts.check(listener, head.version, &head.uri, &head.headers) {
         Ok(host) => host,
         Err(reason) if is_probe(row.access, head, reason) => None,
-        Err(reason) => return Err(refuse_host(reason, head)),
+        Err(reason) => return Err(refuse_host(server, reason, head)),
     };
     match server.callers.check(host.as_ref(), &head.headers) {
         OriginVerdict::Absent | OriginVerdict::Same => Ok(None),
@@ -54,14 +55,14 @@ fn check_foreign_page(access: Access, head: &Parts) -> Result<(), Refusal> {
 /// Whether a request asks for the health of the process, in a form that needs no known host. HTTP/1.0 has no `Host`.
 fn is_probe(access: Access, head: &Parts, reason: HostError) -> bool {
     let is_exempt = match reason {
-        HostError::Foreign => true,
+        HostError::Foreign | HostError::Unconfigured => true,
         HostError::Missing => head.version < Version::HTTP_11,
         HostError::Repeated | HostError::Invalid => false,
     };
     is_exempt && access == Access::Probe
 }
 
-fn refuse_host(reason: HostError, head: &Parts) -> Refusal {
+fn refuse_host(server: &ServerState, reason: HostError, head: &Parts) -> Refusal {
     let problem = match reason {
         HostError::Missing => "the header is missing; name the host and port of this server".to_owned(),
         HostError::Repeated => "the header is repeated; send it once".to_owned(),
@@ -78,6 +79,17 @@ fn refuse_host(reason: HostError, head: &Parts) -> Refusal {
                 named_hosts(head)
             );
             return forbid("Host", &text);
+        }
+        HostError::Unconfigured => {
+            let hosts = named_hosts(head);
+            server.hosts_hint.call_once(|| {
+                tracing::warn!(
+                    %hosts,
+                    "a request is refused because of its host: a mounted router serves loopback names only; set \
+                     Builder::public_url, Builder::allowed_host or Builder::any_host"
+                );
+            });
+            return forbid("Host", &format!("{hosts} is not a host of this server"));
         }
     };
     let error = Error::invalid_request(Violation::new("Host", problem));

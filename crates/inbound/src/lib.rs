@@ -67,7 +67,7 @@ pub use engine::{
     AgentSettings, AuthForm, AuthMethod, AuthMethods, CardForm, EndUser, ExtendedCard, FailedReply, Profile,
     ReplyForm,
 };
-pub use host::{AllowedHost, is_public_url};
+pub use host::{AllowedHost, MountedHosts, is_public_url};
 pub use ipnet::IpNet;
 pub use operator_reports::{
     BackendError, BackendHealth, BackendState, ConfigReport, OperatorReports, Processes, Setting,

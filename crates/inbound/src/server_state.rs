@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc, Once, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -21,7 +21,7 @@ use crate::{
     bindings::grpc::TonicServices,
     card::CardOptions,
     cross_origin::{CorsOrigin, OriginPolicy},
-    host::{AllowedHost, HostPolicy},
+    host::{AllowedHost, HostPolicy, MountedHosts},
     metrics::ServerMetrics,
     open_streams::OpenStreams,
     operator_reports::OperatorReports,
@@ -53,6 +53,8 @@ pub struct ServerOptions {
     pub trusted_proxies: Vec<IpNet>,
     /// Hosts that requests may name, beside that of `public_url` and those of the listener.
     pub allowed_hosts: Vec<AllowedHost>,
+    /// The hosts of a mounted router where none are configured.
+    pub mounted_hosts: MountedHosts,
     /// Origins whose web pages may call.
     pub cors_origins: Vec<CorsOrigin>,
     /// Which credentials can be verified.
@@ -79,6 +81,7 @@ impl Default for ServerOptions {
             public_url: None,
             trusted_proxies: Vec::new(),
             allowed_hosts: Vec::new(),
+            mounted_hosts: MountedHosts::default(),
             cors_origins: Vec::new(),
             auth: AuthOptions::default(),
             rate_limits: RateLimits::default(),
@@ -114,6 +117,8 @@ pub(crate) struct ServerState {
     pub(crate) streams: Arc<OpenStreams>,
     pub(crate) origins: Origins,
     pub(crate) hosts: HostPolicy,
+    /// Says once which hosts a mounted router has.
+    pub(crate) hosts_hint: Once,
     pub(crate) callers: OriginPolicy,
     pub(crate) ready: Ready,
     pub(crate) counters: RequestCounters,
@@ -135,6 +140,7 @@ impl ServerState {
             public_url,
             trusted_proxies,
             allowed_hosts,
+            mounted_hosts,
             cors_origins,
             auth,
             rate_limits,
@@ -177,7 +183,8 @@ impl ServerState {
             errors,
             card,
             keep_alive,
-            hosts: HostPolicy::new(public_url.as_deref(), allowed_hosts),
+            hosts: HostPolicy::new(public_url.as_deref(), allowed_hosts, mounted_hosts),
+            hosts_hint: Once::new(),
             callers: OriginPolicy::new(public_url.as_deref(), cors_origins),
             origins: Origins { public_url, trusted_proxies },
             counters: RequestCounters::default(),

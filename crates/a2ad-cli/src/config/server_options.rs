@@ -1,7 +1,7 @@
 //! Turns the configuration into the options of the inbound side.
 
 use a2ad::internal::ListenAddress;
-use inbound::{AcceptedVersions, CardOptions, Profile, ServerOptions};
+use inbound::{AcceptedVersions, CardOptions, MountedHosts, Profile, ServerOptions};
 
 use super::{Config, Generation, ProfileName};
 
@@ -27,6 +27,7 @@ impl Config {
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
             allowed_hosts: self.server.allowed_hosts.clone(),
+            mounted_hosts: MountedHosts::default(),
             cors_origins: self.server.cors_origins.clone(),
             auth: self.auth.options(&self.server, addresses, &self.backends.dialer),
             rate_limits: self.rate_limits,

@@ -1,7 +1,7 @@
 //! Requests that name a foreign host, and requests of web pages from elsewhere.
 
 use a2ad_inbound::{
-    HttpService, Ready, ServerOptions,
+    HttpService, MountedHosts, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use http::Request;
@@ -473,12 +473,15 @@ async fn mounted_status(server: &Server, options: ServerOptions, headers: &[(&st
 }
 
 #[tokio::test]
-async fn mounted_router_accepts_any_host_unless_hosts_are_configured() {
+async fn mounted_router_accepts_loopback_names_unless_hosts_are_configured() {
     let server = open(|_| {}).await;
-    let any = || ServerOptions::default();
+    let none = || ServerOptions::default();
+    assert_eq!(mounted_status(&server, none(), &[]).await, 200, "the address is a loopback address");
+    assert_eq!(mounted_status(&server, none(), &[("host", "evil.test")]).await, 403);
+    let any = || ServerOptions { mounted_hosts: MountedHosts::Any, ..none() };
     assert_eq!(mounted_status(&server, any(), &[("host", "evil.test")]).await, 200);
-    let allowed = ServerOptions { allowed_hosts: hosts(&["app.example"]), ..any() };
-    let public = ServerOptions { public_url: Some("https://app.example/agents".into()), ..any() };
+    let allowed = ServerOptions { allowed_hosts: hosts(&["app.example"]), ..none() };
+    let public = ServerOptions { public_url: Some("https://app.example/agents".into()), ..none() };
     for options in [allowed, public] {
         assert_eq!(mounted_status(&server, options.clone(), &[("host", "app.example")]).await, 200);
         assert_eq!(mounted_status(&server, options.clone(), &[("host", "evil.test")]).await, 403);

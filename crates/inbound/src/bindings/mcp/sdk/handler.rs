@@ -107,7 +107,7 @@ impl SkillServer {
                 request.headers_mut().insert(header::HOST, host.clone());
                 request.extensions_mut().insert(Caller::new(LOCAL_CALLER));
                 let (head, ()) = request.into_parts();
-                let exchange = Exchange::begin(Arc::clone(server), Connection::APPLICATION, head);
+                let exchange = Exchange::begin(Arc::clone(server), Connection::STDIO, head);
                 let text: Option<&RequestText> = context.extensions.get();
                 let text = text.and_then(RequestText::take).ok_or_else(without_exchange)?;
                 let reserved = exchange.memory.reserve_body(text.len() as u64);
