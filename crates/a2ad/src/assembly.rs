@@ -4,7 +4,7 @@
 //! [`BackendConfigs`] says what is started; [`Backends`] is what runs, and knows which skills there are at the moment.
 //! A [`SkillAgent`] lists skills ([`SkillSource`]) and becomes the agent that the engine runs. When the tools of a server
 //! change ([`Backends::changed`]), its owner makes the agents again and puts them into use. The program `a2ad` reads all of
-//! this from its configuration file.
+//! this from its configuration file; in the library, the builder makes it (`server/backends.rs`).
 //!
 //! Nothing here reads a configuration file.
 

@@ -22,6 +22,8 @@
 //!   an [`Outcome`]. [`agent_fn`] makes an agent of an async function. The module [`agent`] shows one that survives crashes.
 //! - [`Server::builder`] registers agents and returns an axum [`Router`](server::Router) to mount into any app, or serves
 //!   by itself.
+//! - With the feature `backends`, `mcp` or `openapi`, HTTP functions, commands, MCP servers and OpenAPI documents are skills of
+//!   agents; see the module `backend`.
 //! - [`call_agent`] sends one message to a remote agent; [`Client`] and [`Follow`](client::Follow) cover the other
 //!   operations, and [`text`](client::text) extracts the text of a result.
 //! - [`testing`] starts a server inside a test.
@@ -37,6 +39,8 @@ mod admin_token;
 #[cfg(feature = "backends")]
 mod assembly;
 mod audit;
+#[cfg(feature = "backends")]
+pub mod backend;
 mod banner;
 #[cfg(feature = "backends")]
 mod issuer_keys;

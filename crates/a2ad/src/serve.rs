@@ -188,6 +188,16 @@ pub enum ServeError {
         /// What is wrong with it, as the end of a sentence.
         problem: &'static str,
     },
+    /// A backend or a list of skills that was given to the builder is invalid.
+    #[error("Builder::{method}: {name}: {problem}")]
+    Backend {
+        /// The method of the builder.
+        method: &'static str,
+        /// The name of the skill, the server, the document or the agent.
+        name: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// An execution setting on a card is invalid.
     #[error("Card::{method} of the agent {agent:?}: {setting} {problem}")]
     RunSettings {
@@ -294,12 +304,17 @@ pub(crate) async fn apply_reloads(
             if let Some(org_secrets) = org_secrets {
                 service.set_org_secrets(&org_secrets);
             }
-            let replaced = current.swap(catalog);
-            // Not on a thread that serves requests.
-            let _ = tokio::task::spawn_blocking(move || drop(replaced)).await;
+            replace_catalog(current, catalog).await;
         }
     }
     std::future::pending().await
+}
+
+/// Puts other agents into use.
+pub(crate) async fn replace_catalog(current: &CurrentCatalog, catalog: Catalog) {
+    let replaced = current.swap(catalog);
+    // Not on a thread that serves requests.
+    let _ = tokio::task::spawn_blocking(move || drop(replaced)).await;
 }
 
 /// The first address that a text such as `localhost:4242` stands for.

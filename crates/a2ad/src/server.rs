@@ -3,9 +3,14 @@
 //! A mounted server handles no signals and does not listen: its owner calls [`Server::drain`] and watches
 //! [`Server::failed`]. A server started with [`Builder::serve`] does both itself.
 
+mod agents;
 mod api_keys;
 mod auth;
+#[cfg(feature = "backends")]
+pub(crate) mod backends;
 mod card;
+#[cfg(feature = "backends")]
+mod following;
 mod listen;
 
 use std::{
@@ -17,14 +22,20 @@ use std::{
 };
 
 use axum::Extension;
-use engine::{Agent, AgentSettings, AuthMethods, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
+use engine::{Catalog, Clock, CurrentCatalog, Engine, Feed};
 use inbound::{ApiKeyOptions, HttpService, MountedHosts, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite, SqliteOptions};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
 
+#[cfg(not(feature = "backends"))]
+use agents::ServedAgent;
+use agents::{BuilderAgent, Work};
 #[cfg(feature = "backends")]
-use crate::push;
+use backends::BuilderBackends;
+#[cfg(feature = "backends")]
+use following::{Assembly, Following};
+
 use crate::{
     admin_token::AdminToken,
     audit,
@@ -34,9 +45,12 @@ use crate::{
     store_keys::StoreKeys,
     watchdog::Watchdog,
 };
+#[cfg(feature = "backends")]
+use crate::{assembly::Backends, push};
 
 #[cfg(feature = "backends")]
 pub use crate::push::PushOptions;
+pub use agents::AgentWork;
 pub use api_keys::ApiKeys;
 pub use auth::Auth;
 pub use axum::Router;
@@ -68,15 +82,25 @@ pub struct Server {
     #[cfg(feature = "backends")]
     keys: StoreKeys,
     api_key_options: ApiKeyOptions,
-    /// The temporary directory of a store without a path; deleted when its last owner is dropped.
-    temp_dir: Option<Arc<TempDir>>,
+    owned: Arc<Owned>,
+}
+
+/// What lives as long as a server and its routers.
+#[derive(Default)]
+pub(crate) struct Owned {
+    /// The directory of a store without a path.
+    _temp_dir: Option<TempDir>,
+    #[cfg(feature = "backends")]
+    following: Option<Following>,
 }
 
 impl Server {
     /// Starts without agents.
     pub fn builder() -> Builder {
         Builder {
-            registered: Vec::new(),
+            agents: Vec::new(),
+            #[cfg(feature = "backends")]
+            backends: BuilderBackends::default(),
             profiles: BTreeMap::new(),
             accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
@@ -93,7 +117,6 @@ impl Server {
             rate_limits: RateLimits::default(),
             #[cfg(feature = "backends")]
             push: PushOptions::default(),
-            listed_auth: BTreeMap::new(),
             invalid_setting: None,
         }
     }
@@ -114,11 +137,7 @@ impl Server {
     /// loopback names only, and the first request that is refused for it is logged. [`Builder::any_host`] accepts all.
     /// Web pages of other origins may read the cards only, unless [`Builder::cors_origin`] names them.
     pub fn router(&self) -> Router {
-        let router = self.service.router();
-        match &self.temp_dir {
-            Some(temp_dir) => router.layer(Extension(Arc::clone(temp_dir))),
-            None => router,
-        }
+        self.service.router().layer(Extension(self.owned()))
     }
 
     /// The API keys: makes, lists and revokes them.
@@ -191,7 +210,7 @@ impl Server {
             #[cfg(feature = "backends")]
             keys,
             api_key_options,
-            temp_dir: None,
+            owned: Arc::default(),
         }
     }
 
@@ -220,9 +239,17 @@ impl Server {
         self.service.clone()
     }
 
-    /// The directory of a temporary store, which is deleted with the last owner.
-    pub(crate) fn temporary_store(&self) -> Option<Arc<TempDir>> {
-        self.temp_dir.clone()
+    /// What has to be kept as long as the server is served.
+    pub(crate) fn owned(&self) -> Arc<Owned> {
+        Arc::clone(&self.owned)
+    }
+
+    /// Ends the processes of the builder's backends.
+    pub(crate) async fn stop_backends(&self) {
+        #[cfg(feature = "backends")]
+        if let Some(following) = &self.owned.following {
+            following.stop().await;
+        }
     }
 
     /// Records the state of this process for others that try to open the same store.
@@ -274,7 +301,9 @@ impl OpenStore {
 /// Configures a [`Server`].
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
-    registered: Vec<RegisteredAgent>,
+    agents: Vec<BuilderAgent>,
+    #[cfg(feature = "backends")]
+    backends: BuilderBackends,
     /// By agent id.
     profiles: BTreeMap<String, Profile>,
     accepted_versions: AcceptedVersions,
@@ -292,8 +321,6 @@ pub struct Builder {
     rate_limits: RateLimits,
     #[cfg(feature = "backends")]
     push: PushOptions,
-    /// The accepted methods of agents that list some, by agent id.
-    listed_auth: BTreeMap<String, Vec<AuthMethod>>,
     /// The first execution setting of an agent that is invalid.
     invalid_setting: Option<ServeError>,
 }
@@ -307,17 +334,17 @@ impl Builder {
     ///     .agent("echo", Echo)
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
-    pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let card = card.into().completed();
+    ///
+    /// The work is a Rust [`Agent`](crate::Agent), or the skills that `backend::skills` lists; those describe themselves.
+    pub fn agent(mut self, card: impl Into<Card>, work: impl Into<AgentWork>) -> Self {
+        let (card, AgentWork(work)) = (card.into(), work.into());
+        let card = match work {
+            Work::Agent(_) => card.completed(),
+            #[cfg(feature = "backends")]
+            Work::Skills(_) => card,
+        };
         self.invalid_setting = self.invalid_setting.or_else(|| card.invalid_setting());
-        let skills = card.skill_set(&DynAgent::new(agent));
-        self.listed_auth.extend(card.auth.map(|methods| (card.info.id.clone(), methods)));
-        let registered = RegisteredAgent::new(card.info, skills)
-            .with_dedupe(card.dedupe)
-            .with_retention(card.retention)
-            .with_settings(card.settings)
-            .with_run_settings(card.run_settings);
-        self.registered.push(registered);
+        self.agents.push(BuilderAgent { card, work });
         self
     }
 
@@ -466,6 +493,8 @@ impl Builder {
         if listeners::caller_urls(&addresses).is_empty() {
             return Err(ServeError::NoAddress);
         }
+        #[cfg(feature = "backends")]
+        self.add_main_agent();
         self.auth.set_client_certificates(addresses.iter().any(ListenAddress::verifies_clients));
         let unprotected: Vec<&str> = self.unprotected().collect();
         let Listeners { addresses, sockets } = Listeners::bind(addresses, &unprotected).await?;
@@ -484,7 +513,8 @@ impl Builder {
         audit.record("server.start", None).await;
         let drain_delay = serve::default_drain_delay(addresses);
         let stop = serve::Stop { signals, watchdog: watchdog.as_ref(), drain_delay };
-        let served = serve::serve_until_stopped(server, sockets, stop).await;
+        let served = serve::serve_until_stopped(server.clone(), sockets, stop).await;
+        server.stop_backends().await;
         audit.record("server.stop", served.as_ref().err().map(|_| "STORE_FAILED")).await;
         served
     }
@@ -497,6 +527,11 @@ impl Builder {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ServeError::NoRuntime);
         }
+        #[cfg(feature = "backends")]
+        {
+            self.add_main_agent();
+            self.backends.prepare(self.push.dialer.clone())?;
+        }
         let default_agent = self.check_ids()?.to_owned();
         self.check_auth()?;
         let mut server_options = self.server_options(addresses)?;
@@ -508,20 +543,39 @@ impl Builder {
         if admin_token.is_some() {
             server_options.audit = Some(Arc::new(audit::open_beside(&store, opened.clock.clone())?));
         }
+        let agents = self.served_agents()?;
+        #[cfg(not(feature = "backends"))]
+        let catalog = Catalog::new(default_agent, agents.iter().map(ServedAgent::registered));
         let limits = self.limits;
         #[cfg(feature = "backends")]
         let push = self.push.clone();
-        let mut server = Server::start(opened, self.catalog(default_agent), limits, server_options.clone());
+        #[cfg(feature = "backends")]
+        let assembly = Assembly {
+            default_agent,
+            agents,
+            backends: Backends::start_in_background(self.backends.into_configs()),
+            reports: Arc::default(),
+        };
+        #[cfg(feature = "backends")]
+        let catalog = {
+            server_options.reports = assembly.report();
+            assembly.catalog()
+        };
+        let mut server = Server::start(opened, catalog, limits, server_options.clone());
+        let owned = Owned {
+            _temp_dir: temp_dir,
+            #[cfg(feature = "backends")]
+            following: Some(assembly.follow(server.current_catalog())),
+        };
         #[cfg(feature = "backends")]
         server.start_push(push, addresses);
-        // The directory is deleted when the last router or server is dropped.
-        server.temp_dir = temp_dir.map(Arc::new);
+        server.owned = Arc::new(owned);
         Ok((server, Started { server_options, store, admin_token }))
     }
 
     /// Checks the ids of the agents; returns that of the default agent.
     fn check_ids(&self) -> Result<&str, ServeError> {
-        let ids = || self.registered.iter().map(|registered| registered.info().id.as_str());
+        let ids = || self.agents.iter().map(|agent| agent.card.info.id.as_str());
         for (index, id) in ids().enumerate() {
             check_id(id)?;
             if ids().take(index).any(|earlier| earlier == id) {
@@ -542,9 +596,10 @@ impl Builder {
         if let Some((value, problem)) = self.auth.invalid() {
             return Err(ServeError::Setting { name: "auth", value, problem });
         }
-        for (id, methods) in &self.listed_auth {
-            if let Some(problem) = methods.iter().find_map(|method| self.auth.missing(*method)) {
-                return Err(ServeError::Agent { id: id.clone(), problem });
+        for BuilderAgent { card, .. } in &self.agents {
+            let mut listed = card.auth.iter().flatten();
+            if let Some(problem) = listed.find_map(|method| self.auth.missing(*method)) {
+                return Err(ServeError::Agent { id: card.info.id.clone(), problem });
             }
         }
         Ok(())
@@ -553,26 +608,8 @@ impl Builder {
     /// The agents that everybody may call and of which nobody has set that.
     fn unprotected(&self) -> impl Iterator<Item = &str> {
         let is_open_by_default = self.auth.methods().is_empty();
-        let ids = self.registered.iter().map(|registered| registered.info().id.as_str());
-        ids.filter(move |id| is_open_by_default && !self.listed_auth.contains_key(*id))
-    }
-
-    /// The agents with their profiles and the credentials that they accept.
-    fn catalog(self, default_agent: String) -> Catalog {
-        let Self { registered, mut profiles, mut listed_auth, auth, .. } = self;
-        let agents = registered.into_iter().map(|registered| {
-            let (id, settings) = (&registered.info().id, registered.settings().clone());
-            let methods =
-                listed_auth.remove(id).or_else(|| Some(auth.methods()).filter(|own| !own.is_empty()));
-            let settings = AgentSettings {
-                profile: profiles.remove(id).unwrap_or(settings.profile),
-                auth: methods.as_ref().map_or(AuthMethods::ANONYMOUS, |own| own.iter().copied().collect()),
-                security: inbound::security_schemes(methods.into_iter().flatten(), auth.issuers()),
-                ..settings
-            };
-            registered.with_settings(settings)
-        });
-        Catalog::new(default_agent, agents)
+        let cards = self.agents.iter().map(|agent| &agent.card);
+        cards.filter(move |card| is_open_by_default && card.auth.is_none()).map(|card| card.info.id.as_str())
     }
 
     fn server_options(&self, addresses: &[ListenAddress]) -> Result<ServerOptions, ServeError> {

@@ -39,7 +39,7 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (shutdown, mut serving) = (CancellationToken::new(), JoinSet::new());
-        let (service, store) = (server.service(), server.temporary_store());
+        let (service, store) = (server.service(), server.owned());
         let serve = listen::serve(listener, service, listen::Caps::default(), shutdown.clone());
         serving.spawn(async move {
             serve.await;
@@ -76,5 +76,6 @@ impl TestServer {
         server.drain(grace).await;
         shutdown.cancel();
         while serving.join_next().await.is_some() {}
+        server.stop_backends().await;
     }
 }

@@ -1,6 +1,6 @@
 //! How a library user describes an agent: card, capabilities, deduplication, retention and execution settings.
 
-use engine::{Dedupe, DynAgent, Retention, RunSettings, Skill, SkillSet, SkillVisibility};
+use engine::{Dedupe, DynAgent, RegisteredAgent, Retention, RunSettings, Skill, SkillSet, SkillVisibility};
 use inbound::{AgentSettings, AuthMethod, EndUser, ExtendedCard};
 use protocol::model::{AgentExtension, AgentSkill};
 
@@ -238,8 +238,23 @@ impl Card {
         self
     }
 
+    /// The agent that does the work of all skills.
+    pub(super) fn registered(self, work: &DynAgent) -> RegisteredAgent {
+        let skills = self.skill_set(work);
+        RegisteredAgent::new(self.info, skills)
+            .with_dedupe(self.dedupe)
+            .with_retention(self.retention)
+            .with_settings(self.settings)
+            .with_run_settings(self.run_settings)
+    }
+
+    #[cfg(feature = "backends")]
+    pub(super) fn has_skills(&self) -> bool {
+        !self.skills.is_empty()
+    }
+
     /// The skills of an agent that does the work of all of them.
-    pub(super) fn skill_set(&self, work: &DynAgent) -> SkillSet {
+    fn skill_set(&self, work: &DynAgent) -> SkillSet {
         let skill = |CardSkill { card, visibility }: &CardSkill| {
             let settings = self.skill_settings.iter().rev().find(|(id, _)| *id == card.id);
             Skill {

@@ -75,6 +75,19 @@ pub enum Transport {
     },
 }
 
+impl From<Transport> for McpConfig {
+    /// With the defaults, and without a name.
+    fn from(transport: Transport) -> Self {
+        Self::new("", transport)
+    }
+}
+
+impl From<Launch> for McpConfig {
+    fn from(launch: Launch) -> Self {
+        Transport::Stdio(launch).into()
+    }
+}
+
 impl fmt::Debug for Transport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
