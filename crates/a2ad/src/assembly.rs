@@ -20,9 +20,9 @@ mod skill;
 mod source;
 mod unlisted_tool;
 
-pub use agent::SkillAgent;
 #[cfg(feature = "mcp")]
 pub use agent::missing_tools;
+pub use agent::{SkillAgent, hidden_skills};
 #[cfg(all(feature = "mcp", feature = "openapi"))]
 pub use backends::Fetch;
 pub use backends::{BackendConfigs, Backends};

@@ -22,7 +22,7 @@
 //! # }
 //! ```
 //!
-//! Without an agent that lists skills, all of them make one agent, `main`:
+//! Without any agent, all of them make one agent, `main`:
 //!
 //! ```
 //! use a2ad::{Server, backend::command, testing::TestServer};
@@ -31,6 +31,34 @@
 //! # async fn main() -> a2ad::Result<()> {
 //! let server = TestServer::start(Server::builder().skill("hello", command(["printf", "hi"]))).await?;
 //! assert_eq!(server.call("say hello").await?, "hi");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Rust agents call skills by their ids, inside their own task:
+//!
+//! ```
+//! use a2ad::{
+//!     Outcome, Result, Server, Turn,
+//!     agent::IntoOutcome,
+//!     agent_fn,
+//!     backend::command,
+//!     testing::TestServer,
+//! };
+//!
+//! async fn greet(turn: Turn) -> Result<Outcome> {
+//!     let hello = turn.call("hello", &turn.text()).await?;
+//!     if !hello.is_done() {
+//!         return hello.into_outcome();
+//!     }
+//!     Ok(Outcome::artifact("greeting", format!("{}!", hello.text())))
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> a2ad::Result<()> {
+//! let builder = Server::builder().skill("hello", command(["printf", "hi"])).agent("greeter", agent_fn(greet));
+//! let server = TestServer::start(builder).await?;
+//! assert_eq!(server.call("say hello").await?, "hi!");
 //! # Ok(())
 //! # }
 //! ```

@@ -553,6 +553,7 @@ impl Builder {
         let assembly = Assembly {
             default_agent,
             agents,
+            skills: self.backends.all(),
             backends: Backends::start_in_background(self.backends.into_configs()),
             reports: Arc::default(),
         };

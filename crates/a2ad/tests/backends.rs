@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use a2ad::{
-    Builder, Card, Client, Server,
+    Builder, Card, Client, Outcome, Result, Server, Turn,
+    agent::IntoOutcome as _,
+    agent_fn,
     agents::Echo,
     backend::{McpConfig, Skill, command, http, skills},
     client::{ClientOptions, SendMessage, find_card, text},
@@ -14,6 +16,7 @@ use a2ad::{
     testing::TestServer,
 };
 use axum::{Router, routing::post};
+use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
 /// The time limit of one operation.
@@ -120,6 +123,33 @@ async fn agents_have_the_skills_that_they_list() {
     assert_eq!(text::of_task(&call(&polite, "hello", "{}").await), "hi");
 }
 
+/// Calls a function and a tool inside its own task.
+async fn both(turn: Turn) -> Result<Outcome> {
+    let fx = turn.call("fx", &json!({"amount": 3})).await?;
+    let shout = turn.call("shout", &json!({})).await?;
+    if !shout.is_done() {
+        return shout.into_outcome();
+    }
+    let amount = fx.data().map_or("none", Json::as_str);
+    Ok(Outcome::artifact("both", format!("{} {amount}", shout.text())))
+}
+
+#[tokio::test]
+async fn rust_agent_calls_a_function_and_a_tool_that_its_card_does_not_show() {
+    let function = Function::start().await;
+    let server = start(
+        Server::builder()
+            .skill("fx", http(&function.url))
+            .mcp("voice", command(["sh", "-c", MCP_SERVER]))
+            .agent("both", agent_fn(both)),
+    )
+    .await;
+    // The tool becomes known while the task is tried again.
+    assert_eq!(with_timeout(server.call("go")).await.unwrap(), r#"HELLO {"amount":3}"#);
+    wait_for_skills(&server.agent_url("both"), &[]).await;
+    server.stop(Duration::from_secs(1)).await;
+}
+
 #[tokio::test]
 async fn operations_of_a_document_in_a_file_are_skills() {
     let function = Function::start().await;
@@ -154,7 +184,6 @@ async fn invalid_backends_and_lists_are_errors() {
             "Builder::agent: a: \"mcp:x\": expected mcp:NAME/ITEM or mcp:NAME/*",
         ),
         (hello().agent(Card::new("a").skill("b", "c"), skills(["hello"])), "Builder::agent: a: "),
-        (hello().agent("main", Echo), "agent id \"main\" is used twice"),
     ] {
         let error = builder.build().err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.starts_with(expected), "{error:?}: {expected:?}");

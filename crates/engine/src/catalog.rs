@@ -44,7 +44,7 @@ use crate::{
     operations::idempotency::Dedupe,
     retention::Retention,
     runner::Limits,
-    skill::{RunPolicy, RunSettings, Skill, SkillSet, SkillVisibility},
+    skill::{HiddenSkills, RunPolicy, RunSettings, Skill, SkillSet, SkillVisibility},
 };
 
 /// An agent with its card data and its settings.
@@ -125,6 +125,12 @@ impl RegisteredAgent {
     #[must_use]
     pub fn with_run_settings(self, run_settings: RunSettings) -> Self {
         Self { run_settings, ..self }
+    }
+
+    /// The skills that only work of the agent can call.
+    #[must_use]
+    pub fn with_hidden_skills(self, hidden: Arc<HiddenSkills>) -> Self {
+        Self { skills: self.skills.with_hidden(hidden), ..self }
     }
 
     /// The same agent with one skill changed.

@@ -23,7 +23,7 @@ pub use guards::Guards;
 pub(crate) use inner_call::{Calls, InnerCall};
 pub use run_policy::{RunPolicy, RunSettings};
 pub use schema::{DeclaredSchema, LargeCheck, SchemaCheck, SkillSchema};
-pub use set::SkillSet;
+pub use set::{HiddenSkills, SkillSet};
 
 use crate::agent::DynAgent;
 

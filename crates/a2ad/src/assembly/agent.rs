@@ -2,8 +2,8 @@
 //! documents have at the moment.
 
 use engine::{
-    AgentInfo, AgentSettings, AuthMethods, Dedupe, EndUser, RegisteredAgent, Retention, RunSettings,
-    SkillSet, SkillVisibility,
+    AgentInfo, AgentSettings, AuthMethods, Dedupe, EndUser, HiddenSkills, RegisteredAgent, Retention,
+    RunSettings, SkillSet, SkillVisibility,
 };
 use outbound::skill::schemas_extension;
 use protocol::model::AgentExtension;
@@ -64,6 +64,22 @@ pub fn missing_tools<'a>(agents: impl Iterator<Item = &'a SkillAgent>, backends:
     missing
 }
 
+/// The skills of these sources, for work that calls them by their ids.
+pub fn hidden_skills(sources: &[SkillSource], backends: &Backends) -> HiddenSkills {
+    let found = sources.iter().flat_map(|source| resolve(source, backends)).collect();
+    let skills = with_unique_ids(found).into_iter().map(|resolved| resolved.skill);
+    HiddenSkills::new(skills, pending(sources, backends))
+}
+
+/// The MCP servers and documents whose skills are not known yet.
+fn pending(sources: &[SkillSource], backends: &Backends) -> Vec<String> {
+    let unknown = |source: &SkillSource| match source {
+        SkillSource::Provided { by, .. } if !backends.is_known(by) => Some(by.name().to_owned()),
+        SkillSource::Provided { .. } | SkillSource::Own(_) => None,
+    };
+    sources.iter().filter_map(unknown).collect()
+}
+
 impl SkillAgent {
     /// The agent as the engine runs it.
     pub fn registered(&self, backends: &Backends) -> RegisteredAgent {
@@ -78,7 +94,7 @@ impl SkillAgent {
         settings.extensions.extend(schemas(&resolved));
         let info = self.info(&resolved);
         let skills = SkillSet::separate(resolved.into_iter().map(|resolved| resolved.skill));
-        RegisteredAgent::new(info, skills.with_pending(self.pending(backends)))
+        RegisteredAgent::new(info, skills.with_pending(pending(&self.skills, backends)))
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
             .with_settings(settings)
@@ -164,15 +180,6 @@ impl SkillAgent {
         let is_listed = |allowed: &String| allowed == resolved.skill.id();
         let allowed = self.skills_allow.is_empty() || self.skills_allow.iter().any(is_listed);
         allowed && !resolved.is_private
-    }
-
-    /// The MCP servers and documents whose skills are not known yet.
-    fn pending(&self, backends: &Backends) -> Vec<String> {
-        let unknown = |source: &SkillSource| match source {
-            SkillSource::Provided { by, .. } if !backends.is_known(by) => Some(by.name().to_owned()),
-            SkillSource::Provided { .. } | SkillSource::Own(_) => None,
-        };
-        self.skills.iter().filter_map(unknown).collect()
     }
 }
 

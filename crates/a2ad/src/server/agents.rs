@@ -1,5 +1,10 @@
 //! The agents of a builder: Rust agents, and agents that consist of skills with backends.
 
+#[cfg(feature = "backends")]
+use std::sync::Arc;
+
+#[cfg(feature = "backends")]
+use engine::HiddenSkills;
 use engine::{Agent, AgentSettings, AuthMethods, DynAgent, RegisteredAgent};
 
 #[cfg(feature = "backends")]
@@ -47,9 +52,9 @@ impl From<Skills> for AgentWork {
 impl ServedAgent {
     /// The agent as the engine runs it, with the skills that are known at the moment.
     #[cfg(feature = "backends")]
-    pub(super) fn registered(&self, backends: &Backends) -> RegisteredAgent {
+    pub(super) fn registered(&self, backends: &Backends, hidden: &Arc<HiddenSkills>) -> RegisteredAgent {
         match self {
-            Self::Registered(agent) => RegisteredAgent::clone(agent),
+            Self::Registered(agent) => RegisteredAgent::clone(agent).with_hidden_skills(Arc::clone(hidden)),
             Self::Skills(agent) => agent.registered(backends),
         }
     }

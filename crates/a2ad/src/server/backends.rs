@@ -176,10 +176,10 @@ impl OpenApi {
 }
 
 impl Builder {
-    /// Adds a skill with an HTTP function or a command behind it. Agents list it as `ID`.
+    /// Adds a skill with an HTTP function or a command behind it. Agents list it as `ID`, and Rust agents can call it by that
+    /// id ([`Turn::call`](crate::Turn::call)).
     ///
-    /// Without an agent that lists any skills, all skills, MCP servers and documents make one agent, `main`, which is the
-    /// default agent.
+    /// Without any agent, all skills, MCP servers and documents make one agent, `main`.
     pub fn skill(mut self, id: impl Into<String>, skill: impl Into<Skill>) -> Self {
         self.backends.functions.push((id.into(), skill.into()));
         self
@@ -224,10 +224,9 @@ impl Builder {
         self.invalid_setting.get_or_insert(ServeError::Backend { method, name, problem: problem.into() });
     }
 
-    /// Adds the agent `main` of all skills, if there are skills that no agent lists.
+    /// Adds the agent `main` of all skills, if there are skills and no agents.
     pub(super) fn add_main_agent(&mut self) {
-        let lists_skills = |agent: &BuilderAgent| matches!(agent.work, Work::Skills(_));
-        if self.backends.is_empty() || self.agents.iter().any(lists_skills) {
+        if self.backends.is_empty() || !self.agents.is_empty() {
             return;
         }
         let (card, work) = (Card::new(MAIN_AGENT), Work::Skills(vec!["*".into()]));
@@ -278,6 +277,13 @@ impl BuilderBackends {
         Ok(())
     }
 
+    /// All skills, for the Rust agents of the builder.
+    pub(super) fn all(&self) -> Vec<SkillSource> {
+        let own = self.skills.iter().cloned().map(SkillSource::Own);
+        let all = |by| SkillSource::Provided { by, selection: Selection::All };
+        own.chain(self.providers().into_iter().map(all)).collect()
+    }
+
     /// What is started.
     pub(super) fn into_configs(self) -> BackendConfigs {
         self.configs
@@ -313,14 +319,7 @@ impl BuilderBackends {
     /// What one entry of a list of skills stands for.
     fn sources(&self, selector: &str) -> Result<Vec<SkillSource>, String> {
         match Selector::parse(selector)? {
-            Selector::Everything => {
-                let own = self.skills.iter().cloned().map(SkillSource::Own);
-                let provided = self
-                    .providers()
-                    .into_iter()
-                    .map(|by| SkillSource::Provided { by, selection: Selection::All });
-                Ok(own.chain(provided).collect())
-            }
+            Selector::Everything => Ok(self.all()),
             Selector::Skill(id) => {
                 let found = self.skills.iter().find(|skill| skill.id == id).cloned();
                 let known = self.skills.iter().map(|skill| skill.id.as_str());

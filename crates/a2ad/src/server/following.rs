@@ -11,7 +11,7 @@ use tokio_util::{
 
 use super::agents::ServedAgent;
 use crate::{
-    assembly::{Backends, Reports, SkillAgent},
+    assembly::{Backends, Reports, SkillAgent, SkillSource, hidden_skills},
     serve,
 };
 
@@ -19,6 +19,8 @@ use crate::{
 pub(super) struct Assembly {
     pub(super) default_agent: String,
     pub(super) agents: Vec<ServedAgent>,
+    /// The skills of the builder, which its Rust agents can call.
+    pub(super) skills: Vec<SkillSource>,
     pub(super) backends: Backends,
     pub(super) reports: Arc<Reports>,
 }
@@ -33,7 +35,8 @@ pub(super) struct Following {
 impl Assembly {
     /// The agents with the skills that are known at the moment.
     pub(super) fn catalog(&self) -> Catalog {
-        let agents = self.agents.iter().map(|agent| agent.registered(&self.backends));
+        let hidden = Arc::new(hidden_skills(&self.skills, &self.backends));
+        let agents = self.agents.iter().map(|agent| agent.registered(&self.backends, &hidden));
         Catalog::new(&self.default_agent, agents)
     }
 

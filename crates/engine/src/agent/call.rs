@@ -14,7 +14,7 @@ impl Turn {
     /// use a2ad_engine::{AgentResult, IntoOutcome, Outcome, Turn};
     ///
     /// async fn quote(turn: Turn) -> AgentResult<Outcome> {
-    ///     let rate = turn.call("currency-rate", &[("from", "EUR"), ("to", "USD")]).await?;
+    ///     let rate = turn.call("currency-rate", &serde_json::json!({"from": "EUR", "to": "USD"})).await?;
     ///     if !rate.is_done() {
     ///         return rate.into_outcome();
     ///     }

@@ -164,8 +164,9 @@ impl<'a> InnerCall<'a> {
         }
         let skills = turn.calls.agent.skills();
         let found = skills.callable(skill).cloned();
-        if found.is_none() && skills.pending().is_empty() {
-            let known: Vec<&str> = skills.callable_ids().take(MAX_LISTED).collect();
+        if found.is_none() && skills.callable_pending().is_empty() {
+            let mut known = skills.callable_ids();
+            known.truncate(MAX_LISTED);
             let text = format!("there is no skill {skill} to call; expected one of {}", known.join(", "));
             return Err(AgentError::new(text));
         }
@@ -175,7 +176,7 @@ impl<'a> InnerCall<'a> {
     /// Runs the call, unless it has ended before or asks the client.
     pub(crate) async fn run(self) -> AgentResult<CallResult> {
         let Some(skill) = self.skill.clone() else {
-            let servers = self.turn.calls.agent.skills().pending().join(", ");
+            let servers = self.turn.calls.agent.skills().callable_pending().join(", ");
             let text = format!("the skill is not available yet: {servers} is starting");
             return Ok(CallResult::Failed { message: Some(agent_message(text)), retryable: true });
         };

@@ -13,8 +13,24 @@ pub struct SkillSet {
     known: Arc<KnownSkills>,
     /// What has skills that are not known yet.
     pending: Arc<[String]>,
-    /// Skills that no caller can name, and work of the agent can call.
-    hidden: Arc<[Arc<Skill>]>,
+    hidden: Arc<HiddenSkills>,
+}
+
+/// Skills that are on no card and that no caller can name. Work of an agent can call them
+/// ([`Turn::call`](crate::Turn::call)), unless the agent has another one with the same id. Agents may share them.
+#[derive(Default)]
+pub struct HiddenSkills {
+    by_id: HashMap<String, Arc<Skill>>,
+    /// What has skills that are not known yet.
+    pending: Vec<String>,
+}
+
+impl HiddenSkills {
+    /// These skills; those of `pending` are not known yet.
+    pub fn new(skills: impl IntoIterator<Item = Skill>, pending: Vec<String>) -> Self {
+        let by_id = skills.into_iter().map(|skill| (skill.id().to_owned(), Arc::new(skill))).collect();
+        Self { by_id, pending }
+    }
 }
 
 struct KnownSkills {
@@ -79,11 +95,10 @@ impl SkillSet {
         Self { pending: pending.into(), ..self }
     }
 
-    /// Sets the skills that are on no card and that no caller can name; work of the agent can call them
-    /// ([`Turn::call`](crate::Turn::call)), unless it has another one with the same id.
+    /// Sets the skills that only work of the agent can call.
     #[must_use]
-    pub fn with_hidden(self, skills: impl IntoIterator<Item = Skill>) -> Self {
-        Self { hidden: skills.into_iter().map(Arc::new).collect(), ..self }
+    pub fn with_hidden(self, hidden: impl Into<Arc<HiddenSkills>>) -> Self {
+        Self { hidden: hidden.into(), ..self }
     }
 
     /// The same set with one skill changed.
@@ -122,12 +137,19 @@ impl SkillSet {
 
     /// The skill that work of the agent calls by this id.
     pub(super) fn callable(&self, id: &str) -> Option<&Arc<Skill>> {
-        self.find(id).or_else(|| self.hidden.iter().find(|skill| skill.id() == id))
+        self.find(id).or_else(|| self.hidden.by_id.get(id))
     }
 
-    /// The ids of the skills that work of the agent can call.
-    pub(super) fn callable_ids(&self) -> impl Iterator<Item = &str> {
-        self.iter().chain(&*self.hidden).map(|skill| skill.id())
+    /// The ids of the skills that work of the agent can call, in order.
+    pub(super) fn callable_ids(&self) -> Vec<&str> {
+        let mut hidden: Vec<&str> = self.hidden.by_id.keys().map(String::as_str).collect();
+        hidden.sort_unstable();
+        self.iter().map(|skill| skill.id()).chain(hidden).collect()
+    }
+
+    /// What has skills that are not known yet and that work of the agent can call.
+    pub(super) fn callable_pending(&self) -> Vec<&str> {
+        self.pending.iter().chain(&self.hidden.pending).map(String::as_str).collect()
     }
 
     /// The skill at a position in card order.
@@ -168,7 +190,7 @@ impl SkillSet {
             Work::Shared(_) => &[][..],
             Work::Separate { .. } => &self.known.list[..],
         };
-        let skills = separate.iter().chain(&*self.hidden).map(|skill| &skill.work);
+        let skills = separate.iter().chain(self.hidden.by_id.values()).map(|skill| &skill.work);
         self.shared_work().into_iter().chain(skills)
     }
 }

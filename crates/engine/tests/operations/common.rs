@@ -10,8 +10,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
     Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent,
-    Engine, Error, ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention,
-    RunSettings, Scope, Skill, SkillSet, Store as _,
+    Engine, Error, ExecutionPolicy, Feed, HiddenSkills, Limits, OnCrash, RegisteredAgent, Result, Resume,
+    Retention, RunSettings, Scope, Skill, SkillSet, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -230,11 +230,14 @@ impl Setup {
             separate if separate.is_empty() => SkillSet::of_cards(DynAgent::new(script), skills),
             separate => SkillSet::separate(separate),
         };
-        let scripted = RegisteredAgent::new(info(AGENT_ID), skills.with_hidden(self.hidden))
-            .with_retention(retention)
-            .with_dedupe(dedupe)
-            .with_settings(settings)
-            .with_run_settings(self.run_settings);
+        let scripted = RegisteredAgent::new(
+            info(AGENT_ID),
+            skills.with_hidden(HiddenSkills::new(self.hidden, Vec::new())),
+        )
+        .with_retention(retention)
+        .with_dedupe(dedupe)
+        .with_settings(settings)
+        .with_run_settings(self.run_settings);
         let scripted = self.skill_settings.into_iter().fold(scripted, |scripted, (skill, settings)| {
             scripted.with_skill(&skill, |skill| skill.run = settings)
         });
