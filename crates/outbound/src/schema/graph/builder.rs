@@ -47,9 +47,9 @@ pub(super) fn nodes(schema: &Tree) -> Result<Vec<Node>, NoGraph> {
     let resource = draft.create_resource_ref(schema);
     let base = resource.id().unwrap_or(BASE).trim_end_matches('#').to_owned();
     let registry = Registry::new().draft(draft).add(&base, resource).and_then(|added| added.prepare());
-    let registry = registry.map_err(unresolved)?;
-    let base = uri::from_str(&base).map_err(unresolved)?;
-    let root = registry.resolver(base).lookup("#").map_err(unresolved)?;
+    let registry = registry.map_err(|error| unresolved(&error))?;
+    let base = uri::from_str(&base).map_err(|error| unresolved(&error))?;
+    let root = registry.resolver(base).lookup("#").map_err(|error| unresolved(&error))?;
     let mut builder =
         Builder { ids: HashMap::new(), waiting: Vec::new(), size: 0, is_dynamic: is_dynamic(schema) };
     builder.id(root.contents(), root.resolver(), draft)?;
@@ -60,8 +60,7 @@ pub(super) fn nodes(schema: &Tree) -> Result<Vec<Node>, NoGraph> {
     Ok(nodes)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "errors of several types are passed to it by `map_err`")]
-fn unresolved(error: impl ToString) -> NoGraph {
+fn unresolved(error: &impl ToString) -> NoGraph {
     NoGraph::Unresolved(error.to_string())
 }
 
@@ -98,7 +97,7 @@ impl<'a> Builder<'a> {
     fn id(&mut self, contents: &'a Tree, resolver: &Resolver<'a>, draft: Draft) -> Result<NodeId, NoGraph> {
         let draft = draft.detect(contents);
         let resource = draft.create_resource_ref(contents);
-        let resolver = resolver.in_subresource(resource).map_err(unresolved)?;
+        let resolver = resolver.in_subresource(resource).map_err(|error| unresolved(&error))?;
         let key = (std::ptr::from_ref(contents).addr(), self.scope(&resolver));
         if let Some(id) = self.ids.get(&key) {
             return Ok(*id);
@@ -316,7 +315,7 @@ impl<'a> Rules<'_, 'a> {
         self.add_reference("$ref")?;
         match self.at.draft {
             Draft::Draft201909 if self.keywords.contains_key("$recursiveRef") => {
-                let target = self.at.resolver.lookup_recursive_ref().map_err(unresolved)?;
+                let target = self.at.resolver.lookup_recursive_ref().map_err(|error| unresolved(&error))?;
                 let node = self.builder.id(target.contents(), target.resolver(), self.at.draft)?;
                 self.found.push(Rule::Reference(node));
                 Ok(())
@@ -330,7 +329,7 @@ impl<'a> Rules<'_, 'a> {
     fn add_reference(&mut self, keyword: &str) -> Result<(), NoGraph> {
         let reference = self.keywords.get(keyword).and_then(Tree::as_str).filter(|text| !text.is_empty());
         let Some(reference) = reference else { return Ok(()) };
-        let target = self.at.resolver.lookup(reference).map_err(unresolved)?;
+        let target = self.at.resolver.lookup(reference).map_err(|error| unresolved(&error))?;
         if !std::ptr::eq(target.contents(), self.at.contents) {
             let (contents, resolver, draft) = target.into_inner();
             let node = self.builder.id(contents, &resolver, draft)?;
