@@ -125,6 +125,9 @@ fn run(args: &[String]) -> Result<()> {
     if name == mcp_crosstalk::COMMAND {
         return mcp_crosstalk::serve(options);
     }
+    if name == malformed_requests::COMMAND {
+        return malformed_requests::serve(options);
+    }
     match PROOFS.iter().find(|proof| proof.name == name) {
         Some(proof) => (proof.run)(options),
         None => bail!("there is no proof {name}\n{}", table()),

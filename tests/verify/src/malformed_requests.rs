@@ -7,7 +7,7 @@
 //! `errors.rs` the errors in the formats of all bindings, `values.rs` has invalid values for each kind of member,
 //! `params.rs` combines them, `envelope.rs` adds what is invalid outside the parameters, `routing.rs` what never
 //! reaches a method, `checker.rs` checks the responses and `log.rs` the server's log. `schemas.rs` has
-//! arguments for recursive schemas. `rest.rs` adds the paths and
+//! values for recursive and doubling schemas. `rest.rs` adds the paths and
 //! queries of HTTP+JSON, `grpc.rs` protobuf messages. Requests that look invalid but are valid by a rule of the
 //! protocol are sent too and must be served. Deliberately not here: requests that are merely large (request_bombs),
 //! and bytes that are not HTTP, which are answered before a binding is chosen.
@@ -39,6 +39,8 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+
+pub(crate) use self::schemas::{COMMAND, serve};
 
 use self::case::{Binding, Case};
 use self::checker::Received;
