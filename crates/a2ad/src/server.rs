@@ -665,11 +665,18 @@ fn parse_each<T: FromStr<Err = &'static str>>(
     values.iter().map(parse).collect()
 }
 
+/// What is wrong with a text that is not a plain name.
+const NOT_A_PLAIN_NAME: &str = "must be 1 to 64 letters, digits, '-', '_', '.' or '~'";
+
+fn is_plain_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+}
+
 /// Ids are used in URL paths, so their characters are restricted and the server's own path names are reserved.
 fn check_id(id: &str) -> Result<(), ServeError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let problem = if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
-        "must be 1 to 64 letters, digits, '-', '_', '.' or '~'"
+    let problem = if !is_plain_name(id) {
+        NOT_A_PLAIN_NAME
     } else if inbound::is_reserved_agent_id(id) {
         "is reserved: the server uses this path below /a2a"
     } else {

@@ -93,13 +93,12 @@ async fn function_and_tool_without_an_agent_are_skills_of_main() {
     let server =
         start(Server::builder().skill("fx", fx).mcp("voice", command(["sh", "-c", MCP_SERVER]))).await;
     let client = server.client().await.unwrap();
-    // Also while the MCP server starts.
+    wait_for_skills(&server.agent_url("main"), &["fx", "shout"]).await;
     let shouted = call(&client, "shout", "{}").await;
     assert_eq!((shouted.status.state, text::of_task(&shouted).as_str()), (TaskState::Completed, "HELLO"));
     let converted = call(&client, "fx", r#"{"amount":3}"#).await;
     assert_eq!(converted.status.state, TaskState::Completed);
     assert_eq!(converted.artifacts[0].parts, [Part::data(Json::parse(r#"{"amount":3}"#).unwrap())]);
-    wait_for_skills(&server.agent_url("main"), &["fx", "shout"]).await;
     server.stop(Duration::from_secs(1)).await;
 }
 
@@ -172,6 +171,7 @@ async fn invalid_backends_and_lists_are_errors() {
     let hello = || Server::builder().skill("hello", command(["printf", "hi"]));
     for (builder, expected) in [
         (hello().skill("hello", command(["cat"])), "Builder::skill: hello: is used twice"),
+        (hello().skill("a:b", command(["cat"])), "Builder::skill: a:b: must be 1 to 64 letters, digits"),
         (Server::builder().skill("fx", http("ftp://x")), "Builder::skill: fx: "),
         (
             Server::builder().openapi("shop", "/no/such.yaml"),

@@ -18,8 +18,9 @@ use outbound::{
 };
 
 use super::{
-    Builder, Card, ServeError,
+    Builder, Card, NOT_A_PLAIN_NAME, ServeError,
     agents::{BuilderAgent, Work},
+    is_plain_name,
 };
 use crate::assembly::{
     BackendConfigs, Provider, Selection, Selector, SkillAgent, SkillBackend, SkillConfig, SkillSource,
@@ -71,6 +72,8 @@ pub(super) struct BuilderBackends {
     /// Made into skills when the server starts, because they need the dialler.
     functions: Vec<(String, Skill)>,
     configs: BackendConfigs,
+    #[cfg(feature = "mcp")]
+    servers: Vec<McpConfig>,
     #[cfg(feature = "openapi")]
     documents: Vec<(String, OpenApi)>,
 }
@@ -187,14 +190,10 @@ impl Builder {
 
     /// Adds an MCP server, whose tools become skills. Agents list them as `mcp:NAME/TOOL` or `mcp:NAME/*`.
     ///
-    /// It starts in the background; a message for a tool that is not known yet waits for it.
+    /// It starts in the background, and its tools are skills as soon as it has listed them.
     #[cfg(feature = "mcp")]
     pub fn mcp(mut self, name: impl Into<String>, server: impl Into<McpConfig>) -> Self {
-        let name = name.into();
-        let server = McpConfig { name: name.clone(), ..server.into() };
-        if self.backends.configs.mcp.insert(name.clone(), server).is_some() {
-            self.set_invalid("mcp", name, "is used twice");
-        }
+        self.backends.servers.push(McpConfig { name: name.into(), ..server.into() });
         self
     }
 
@@ -219,11 +218,6 @@ impl Builder {
         self
     }
 
-    #[cfg(feature = "mcp")]
-    fn set_invalid(&mut self, method: &'static str, name: String, problem: &str) {
-        self.invalid_setting.get_or_insert(ServeError::Backend { method, name, problem: problem.into() });
-    }
-
     /// Adds the agent `main` of all skills, if there are skills and no agents.
     pub(super) fn add_main_agent(&mut self) {
         if self.backends.is_empty() || !self.agents.is_empty() {
@@ -237,11 +231,16 @@ impl Builder {
 
 impl BuilderBackends {
     fn is_empty(&self) -> bool {
+        let mut count = self.skills.len() + self.functions.len() + self.providers().len();
+        #[cfg(feature = "mcp")]
+        {
+            count += self.servers.len();
+        }
         #[cfg(feature = "openapi")]
-        let has_documents = !self.documents.is_empty();
-        #[cfg(not(feature = "openapi"))]
-        let has_documents = false;
-        self.skills.is_empty() && self.functions.is_empty() && self.providers().is_empty() && !has_documents
+        {
+            count += self.documents.len();
+        }
+        count == 0
     }
 
     /// The MCP servers and documents.
@@ -258,20 +257,19 @@ impl BuilderBackends {
     pub(super) fn prepare(&mut self, dialer: Dialer) -> Result<(), ServeError> {
         self.configs.dialer = dialer;
         for (id, skill) in std::mem::take(&mut self.functions) {
-            let error = |problem| ServeError::Backend { method: "skill", name: id.clone(), problem };
-            if self.skills.iter().any(|known| known.id == id) {
-                return Err(error("is used twice".into()));
-            }
-            let config = skill.config(id.clone(), &self.configs).map_err(error)?;
+            check_name("skill", &id, self.skills.iter().map(|known| &known.id))?;
+            let config = skill.config(id.clone(), &self.configs).map_err(invalid("skill", &id))?;
             self.skills.push(config);
+        }
+        #[cfg(feature = "mcp")]
+        for server in std::mem::take(&mut self.servers) {
+            check_name("mcp", &server.name, self.configs.mcp.keys())?;
+            self.configs.mcp.insert(server.name.clone(), server);
         }
         #[cfg(feature = "openapi")]
         for (name, document) in std::mem::take(&mut self.documents) {
-            let error = |problem| ServeError::Backend { method: "openapi", name: name.clone(), problem };
-            if self.configs.openapi.contains_key(&name) {
-                return Err(error("is used twice".into()));
-            }
-            let document = document.load(&name, &self.configs.dialer).map_err(error)?;
+            check_name("openapi", &name, self.configs.openapi.keys())?;
+            let document = document.load(&name, &self.configs.dialer).map_err(invalid("openapi", &name))?;
             self.configs.openapi.insert(name, document);
         }
         Ok(())
@@ -291,7 +289,7 @@ impl BuilderBackends {
 
     /// An agent of these skills.
     pub(super) fn skill_agent(&self, card: Card, selectors: &[String]) -> Result<SkillAgent, ServeError> {
-        let error = |problem| ServeError::Backend { method: "agent", name: card.info.id.clone(), problem };
+        let error = invalid("agent", &card.info.id);
         if card.has_skills() {
             return Err(error(
                 "an agent of skills has their descriptions; remove the skills of its card".into(),
@@ -348,4 +346,25 @@ impl BuilderBackends {
             }
         }
     }
+}
+
+/// An error about what was given to a method of the builder.
+fn invalid(method: &'static str, name: &str) -> impl Fn(String) -> ServeError {
+    move |problem| ServeError::Backend { method, name: name.to_owned(), problem }
+}
+
+/// Names are parts of selectors.
+fn check_name<'a>(
+    method: &'static str,
+    name: &str,
+    mut used: impl Iterator<Item = &'a String>,
+) -> Result<(), ServeError> {
+    let problem = if used.any(|other| other == name) {
+        "is used twice"
+    } else if !is_plain_name(name) {
+        NOT_A_PLAIN_NAME
+    } else {
+        return Ok(());
+    };
+    Err(invalid(method, name)(problem.into()))
 }

@@ -21,6 +21,7 @@ impl Server {
             .agent("echo", Echo)
             .agent("approver", Approver)
             .agent("slow-writer", SlowWriter)
+            .any_host()
             .build()
             .unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

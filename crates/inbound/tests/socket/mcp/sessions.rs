@@ -42,7 +42,7 @@ async fn request(
     let mut request = Request::builder()
         .method(method)
         .uri("/mcp")
-        .header("host", "x")
+        .header("host", "localhost")
         .header("x-caller", caller)
         .header("accept", "application/json, text/event-stream")
         .header("content-type", "application/json");
