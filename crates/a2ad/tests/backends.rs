@@ -51,7 +51,8 @@ impl Function {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/fx", listener.local_addr().unwrap());
-        let app = Router::new().route("/fx", post(|body: String| async move { body }));
+        let app = Router::new()
+            .route("/fx", post(|body: String| async move { ([("content-type", "application/json")], body) }));
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { url, _serving: serving }

@@ -4,6 +4,8 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
+#[cfg(feature = "mcp")]
+use a2ad::client::{ClientOptions, find_card};
 use a2ad::{
     Client,
     client::{SendMessage, text},
@@ -88,6 +90,15 @@ async fn mounted_agents_leave_the_routes_of_the_app_intact() {
     let address = server.url.trim_start_matches("http://").parse().unwrap();
     let page = http1::request(address, "GET", "/hello", &[], &[]).await.unwrap();
     assert_eq!((page.status, page.text().as_str()), (200, "hello from the app"));
+}
+
+#[cfg(feature = "mcp")]
+#[tokio::test]
+async fn function_is_a_skill_although_the_mcp_server_does_not_start() {
+    let server = Serving::start("tools", &["127.0.0.1:0", "http://127.0.0.1:9/fx", "false"]).await;
+    let found = with_timeout(find_card(&server.url, &ClientOptions::default())).await.unwrap();
+    let skills: Vec<&str> = found.card.skills.iter().map(|skill| skill.id.as_str()).collect();
+    assert_eq!((found.card.name.as_str(), skills), ("helper", vec!["fx"]));
 }
 
 #[tokio::test]
