@@ -146,7 +146,7 @@ async fn rust_agent_calls_a_function_and_a_tool_that_its_card_does_not_show() {
     .await;
     // The tool becomes known while the task is tried again.
     assert_eq!(with_timeout(server.call("go")).await.unwrap(), r#"HELLO {"amount":3}"#);
-    wait_for_skills(&server.agent_url("both"), &[]).await;
+    wait_for_skills(&server.agent_url("both"), &["both"]).await;
     server.stop(Duration::from_secs(1)).await;
 }
 
