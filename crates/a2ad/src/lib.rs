@@ -37,6 +37,10 @@
 
 mod admin_token;
 #[cfg(feature = "backends")]
+#[cfg_attr(
+    not(all(feature = "mcp", feature = "openapi")),
+    allow(unused, reason = "parts of it are for MCP servers and OpenAPI documents")
+)]
 mod assembly;
 mod audit;
 #[cfg(feature = "backends")]

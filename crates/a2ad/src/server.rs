@@ -7,6 +7,10 @@ mod agents;
 mod api_keys;
 mod auth;
 #[cfg(feature = "backends")]
+#[cfg_attr(
+    not(all(feature = "mcp", feature = "openapi")),
+    allow(unused, reason = "parts of it are for MCP servers and OpenAPI documents")
+)]
 pub(crate) mod backends;
 mod card;
 #[cfg(feature = "backends")]

@@ -22,6 +22,7 @@ pub(crate) enum Listener {
     /// An application that has the router mounted; its listener is unknown.
     Application,
     /// Standard input of this process: no page can send there, so any host is accepted.
+    #[cfg(feature = "mcp")]
     Stdio,
     /// A socket of ours, bound to this address.
     Bound(IpAddr),
@@ -149,6 +150,7 @@ impl HostPolicy {
                 MountedHosts::Any => true,
                 MountedHosts::Loopback => !self.is_restricted && named.host.is_loopback(),
             },
+            #[cfg(feature = "mcp")]
             Listener::Stdio => true,
         };
         by_listener || self.listed.iter().any(|host| host.matches(named))
@@ -280,6 +282,7 @@ mod tests {
         assert_eq!(foreign, Err(HostError::Unconfigured));
         let any = HostPolicy { mounted: MountedHosts::Any, ..policy("", &["agents.example"]) };
         assert!(is_allowed(&any, Listener::Application, "evil.test"));
+        #[cfg(feature = "mcp")]
         assert!(is_allowed(&none, Listener::Stdio, "evil.test"));
         for some in [policy("https://agents.example/below", &[]), policy("", &["agents.example"])] {
             assert!(is_allowed(&some, Listener::Application, "agents.example"));
