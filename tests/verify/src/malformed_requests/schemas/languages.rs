@@ -49,9 +49,10 @@ impl Language {
         let lit = json!({"type": "object", "required": ["lit"], "properties": {"lit": {"type": "number"}}});
         match self {
             Self::Recursive(operators) => {
+                // The kind is left out of what is sent, so that every operator may apply at every depth.
                 let operator = |number| {
-                    let name = format!("op{number}");
-                    json!({"type": "object", "required": [name], "properties": {name: reference(place, "e")}})
+                    let properties = json!({"kind": {"const": number}, "op0": reference(place, "e")});
+                    json!({"type": "object", "required": ["op0"], "properties": properties})
                 };
                 let all: Vec<Value> = (0..operators).map(operator).chain([lit]).collect();
                 Map::from_iter([("e".to_owned(), json!({"oneOf": all}))])
