@@ -246,8 +246,9 @@ impl<'a> InnerCall<'a> {
         let Calls { runner, agent, .. } = &turn.calls;
         let (message, earlier) = state.history().split_last().expect("a call begins with a message");
         let (message, history) = (Arc::new(message.clone()), earlier.to_vec());
-        let stage = if history.is_empty() { Stage::Request } else { Stage::Answer };
         let saved = turn.journal.output(StepOwner::Task, &saved_id(&self.id));
+        // A call that has a checkpoint goes on from it.
+        let stage = if history.is_empty() && saved.is_none() { Stage::Request } else { Stage::Answer };
         let call = SkillCall::of_skill(agent, Arc::clone(skill), runner.limits(), message, saved);
         let policy = call.policy;
         if step.is_interrupted && policy.on_crash == OnCrash::Fail {

@@ -10,7 +10,7 @@ use std::{
 
 use a2ad_engine::{
     AgentResult, CallResult, DynAgent, ExecutionPolicy, IntoOutcome as _, OnCrash, Outcome, RunSettings,
-    Skill, Turn, agent_fn,
+    Skill, SkillInput, Turn, agent_fn,
 };
 use protocol::{Artifact, Part, TaskState};
 
@@ -208,27 +208,30 @@ fn interrupted_call_runs_again_unless_it_must_not() {
 
 #[test]
 fn resumed_call_goes_on_from_its_checkpoint_with_its_artifacts() {
-    let (folder, runs) = (tempfile::tempdir().unwrap(), Arc::default());
-    let write = || {
-        counted("write", &runs, policy(OnCrash::Resume), async |turn: Turn, run| {
-            for page in turn.saved::<u32>()?.unwrap_or(0)..3 {
-                if (run, page) == (1, 2) {
-                    return std::future::pending().await;
+    for input in [SkillInput::Message, SkillInput::Arguments(None)] {
+        let (folder, runs) = (tempfile::tempdir().unwrap(), Arc::default());
+        let write = || {
+            let skill = counted("write", &runs, policy(OnCrash::Resume), async |turn: Turn, run| {
+                for page in turn.saved::<u32>()?.unwrap_or(0)..3 {
+                    if (run, page) == (1, 2) {
+                        return std::future::pending().await;
+                    }
+                    turn.record().chunk("text", format!("{run}{page}")).save(&(page + 1)).commit().await?;
                 }
-                turn.record().chunk("text", format!("{page}")).save(&(page + 1)).commit().await?;
-            }
-            Ok(Outcome::done())
-        })
-    };
-    let setup = || Setup::plain().hidden(write());
-    process(folder.path(), setup(), async |server| {
-        let (_, turn) = server.start_task("hello").await;
-        tokio::time::timeout(Duration::from_millis(300), turn.call("write", "")).await.unwrap_err();
-    });
-    process(folder.path(), setup(), async |server| {
-        let turn = server.agent.turn().await;
-        assert_eq!(called(&turn, "write", "").await.text(), "0 1 2");
-    });
+                Ok(Outcome::done())
+            });
+            Skill { input: input.clone(), ..skill }
+        };
+        let setup = || Setup::plain().hidden(write());
+        process(folder.path(), setup(), async |server| {
+            let (_, turn) = server.start_task("hello").await;
+            tokio::time::timeout(Duration::from_millis(300), turn.call("write", "")).await.unwrap_err();
+        });
+        process(folder.path(), setup(), async |server| {
+            let turn = server.agent.turn().await;
+            assert_eq!(called(&turn, "write", "").await.text(), "10 11 22");
+        });
+    }
 }
 
 #[tokio::test]
