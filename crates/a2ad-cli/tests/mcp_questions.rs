@@ -22,7 +22,8 @@ use tokio::process::Command;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AGENT: &str = "main";
 
-/// `ask` asks its client for a name and returns it, `odd` with a schema of an unknown dialect; `echo` returns at once.
+/// `ask` asks its client for a name and returns it, `odd` with a schema of an unknown dialect; `echo` returns at once,
+/// `wait` never.
 const MCP_SERVER: &str = r#"
 import json, sys
 
@@ -32,7 +33,7 @@ def send(**message):
 def text(text):
     return {"content": [{"type": "text", "text": text}]}
 
-tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "odd", "echo")]
+tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("ask", "odd", "echo", "wait")]
 form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 asking = None
 for line in sys.stdin:
@@ -48,8 +49,10 @@ for line in sys.stdin:
         odd = {"$schema": "https://schemas.example/unknown"} if message["params"]["name"] == "odd" else {}
         send(id="question", method="elicitation/create",
              params={"message": "name?", "requestedSchema": {**form, **odd}})
-    elif method == "tools/call":
+    elif method == "tools/call" and message["params"]["name"] == "echo":
         send(id=id, result=text("echo"))
+    elif method == "tools/call":
+        pass
     elif method is None and id == "question":
         if message["result"]["action"] == "accept":
             send(id=asking, result=text(message["result"]["content"]["name"]))
@@ -63,7 +66,7 @@ for line in sys.stdin:
 struct Fixture {
     server: Server,
     keys: [String; 2],
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Fixture {
@@ -77,15 +80,23 @@ impl Fixture {
              [agents.{AGENT}]\nskills = [\"mcp:asking/*\", \"hold\"]\nauth = [\"api-key\"]\n"
         );
         std::fs::write(folder.path().join("a2ad.toml"), config).unwrap();
-        let serve = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
-        let server = Server::start_command(serve).await.unwrap();
+        let server = serve(folder.path()).await;
         let keys = [key(folder.path(), "alice").await, key(folder.path(), "bob").await];
-        Self { server, keys, _folder: folder }
+        Self { server, keys, folder }
+    }
+
+    async fn kill_and_restart(self) -> Self {
+        self.server.kill().await.unwrap();
+        Self { server: serve(self.folder.path()).await, ..self }
     }
 
     fn callers(&self) -> [Client<'_>; 2] {
         self.keys.each_ref().map(|key| Client { caller: Caller::new(self.server.address), key })
     }
+}
+
+async fn serve(folder: &Path) -> Server {
+    Server::start_command(a2ad(folder, &["serve", "--listen", "127.0.0.1:0"])).await.unwrap()
 }
 
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
@@ -143,17 +154,28 @@ impl Client<'_> {
 
     /// Waits until these tasks wait for their client.
     async fn until_asked(&mut self, tasks: &[Value]) {
-        let all = async {
-            for task in tasks {
-                let id = task_id(task).unwrap();
-                while state(&self.call("GetTask", json!({"id": id})).await.unwrap())
-                    != "TASK_STATE_INPUT_REQUIRED"
-                {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
+        for task in tasks {
+            self.until(task, |task| state(task) == "TASK_STATE_INPUT_REQUIRED").await;
+        }
+    }
+
+    /// Waits until the task fails without an answer, because its question is lost.
+    async fn until_lost(&mut self, task: &Value) {
+        let lost = |task: &Value| {
+            (state(task), reason(&task["status"])) == ("TASK_STATE_FAILED", Some("elicitation_lost"))
+        };
+        self.until(task, lost).await;
+    }
+
+    /// Waits until the task is like this.
+    async fn until(&mut self, task: &Value, condition: impl Fn(&Value) -> bool) {
+        let id = task_id(task).unwrap();
+        let waits = async {
+            while !condition(&self.call("GetTask", json!({"id": id})).await.unwrap()) {
+                tokio::time::sleep(Duration::from_millis(200)).await;
             }
         };
-        tokio::time::timeout(TIMEOUT, all).await.expect("a question is missing");
+        tokio::time::timeout(TIMEOUT, waits).await.unwrap_or_else(|_| panic!("task {id} does not change"));
     }
 }
 
@@ -162,15 +184,6 @@ fn skill_message(skill: &str, number: usize, return_immediately: bool) -> Value 
     params["message"]["messageId"] = format!("{skill}-{number}-{:?}", Instant::now()).into();
     params["metadata"] = json!({"skillId": skill});
     params
-}
-
-#[track_caller]
-fn assert_lost(task: &Value) {
-    assert_eq!(
-        (state(task), reason(&task["status"])),
-        ("TASK_STATE_FAILED", Some("elicitation_lost")),
-        "{task}"
-    );
 }
 
 /// When a question kept its process for `timeout`, the call of the other key waited for all forty.
@@ -184,19 +197,19 @@ async fn open_questions_of_one_key_do_not_delay_calls_of_another() {
         asked.push(alice.ask(number).await.unwrap());
     }
     let during = bob.echo().await;
-    alice.until_asked(&asked).await;
+    alice.until_asked(&asked[38..]).await;
     let after = [bob.echo().await, bob.echo().await];
     println!("echo alone {alone:?}, while 40 calls ask {during:?}, while their questions are open {after:?}");
     // All but the last may wait for the start of a process.
     assert!(during.max(after[0]) < Duration::from_secs(3), "{during:?} {after:?}");
     assert!(after[1] < Duration::from_millis(500), "{after:?}");
     // Half of four processes keep their questions.
-    assert_lost(&alice.answer(&asked[0]).await);
-    let answered = join_all(asked[1..].iter().map(async |task| {
-        let [mut alice, _] = fixture.callers();
-        state(&alice.answer(task).await) == "TASK_STATE_COMPLETED"
-    }));
-    assert_eq!(answered.await.into_iter().filter(|answered| *answered).count(), 2);
+    for task in &asked[..38] {
+        alice.until_lost(task).await;
+    }
+    for task in &asked[38..] {
+        assert_eq!(state(&alice.answer(task).await), "TASK_STATE_COMPLETED");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +219,8 @@ async fn cap_of_interrupted_tasks_counts_calls_that_may_ask() {
         let [mut alice, _] = fixture.callers();
         let (mut accepted, mut refused) = (0, Vec::new());
         for number in 0..70 {
-            match alice.ask(sender * 100 + number).await {
+            let params = skill_message("wait", sender * 100 + number, true);
+            match alice.call("SendMessage", params).await {
                 Ok(_) => accepted += 1,
                 Err(failure) => refused.push(failure),
             }
@@ -266,7 +280,25 @@ async fn question_in_a_pool_of_one_is_lost_when_another_key_calls() {
     let delay = bob.echo().await;
     println!("echo after a question in a pool of one: {delay:?}");
     assert!(delay < Duration::from_secs(5), "{delay:?}");
-    assert_lost(&alice.answer(&asked).await);
+    alice.until_lost(&asked).await;
+}
+
+/// What the process before has accepted waits for a run until it is claimed.
+#[tokio::test(flavor = "multi_thread")]
+async fn cap_of_interrupted_tasks_counts_calls_that_wait_after_a_restart() {
+    let settings = "[limits]\nconcurrent = 2\n[limits.per_principal]\ninterrupted = 10\n";
+    let fixture = Fixture::start(settings).await;
+    let [mut alice, _] = fixture.callers();
+    for number in 0..10 {
+        alice.call("SendMessage", skill_message("wait", number, true)).await.unwrap();
+    }
+    drop(alice);
+    let fixture = fixture.kill_and_restart().await;
+    let [mut alice, _] = fixture.callers();
+    for number in 0..3 {
+        let Err(Failure::Error { message, .. }) = alice.ask(number).await else { panic!("it is accepted") };
+        assert!(message.starts_with("10 of your tasks"), "{message}");
+    }
 }
 
 /// It was asked for ever: each answer was refused, and the process stayed taken.

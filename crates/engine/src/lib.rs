@@ -42,7 +42,7 @@ pub use access::scope::{Scope, ScopeParts};
 pub use access::tenant::{DEFAULT_TENANT, Tenant};
 pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, CallQuestion, CallResult, DynAgent, ExecutionPolicy,
-    IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, Turn, Update, agent_fn,
+    IntoOutcome, Lost, OnCrash, OpenQuestion, Outcome, Parts, Record, Recording, Turn, Update, agent_fn,
 };
 pub use catalog::search;
 pub use catalog::{

@@ -205,6 +205,11 @@ impl Runner {
         let _ = self.loaded.set(());
     }
 
+    /// Runs a short task of the engine; graceful shutdown waits for it.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(task);
+    }
+
     /// Starts the purger; it ends when graceful shutdown starts.
     pub(crate) fn spawn_purger(&self, purger: Purger) {
         self.tracker.spawn(purger.run(self.draining.clone()));

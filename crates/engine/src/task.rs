@@ -77,6 +77,8 @@ pub enum Reason {
     Crashed,
     /// The client did not reply in time.
     InputTimeout,
+    /// What would have taken the client's answer is gone.
+    QuestionLost,
 }
 
 impl Reason {
@@ -92,6 +94,7 @@ impl Reason {
             Self::Retry => "retry",
             Self::Crashed => "crashed",
             Self::InputTimeout => "input_timeout",
+            Self::QuestionLost => "elicitation_lost",
         }
     }
 }

@@ -105,7 +105,8 @@ impl Claimer {
         self.last_read = Instant::now();
         self.read_at = self.last_read + POLL_INTERVAL;
         self.incomplete = due.tasks.len() >= self.batch();
-        self.runner.slots(|scheduler| scheduler.finish_read(&due.tasks, now));
+        self.runner
+            .slots(|scheduler| scheduler.finish_read(&due.tasks, now, |task| self.runner.asking(task)));
         self.runner.set_loaded();
         if let Some(next) = due.next {
             let rows = u32::try_from(due.tasks.len()).unwrap_or(u32::MAX);
@@ -118,13 +119,13 @@ impl Claimer {
     fn claim_granted(&self) {
         for grant in self.runner.slots(|scheduler| scheduler.take_granted()) {
             let registration = self.runner.register(grant.no, CancellationToken::new());
-            let slot = Slot::granted(&self.runner, &grant);
+            let mut slot = Slot::granted(&self.runner, &grant);
             let permit = ProbationPermit::granted(&self.runner, &grant);
             let receipt = self.claim(&grant);
             let runner = Arc::clone(&self.runner);
             self.runner.tracker.spawn(async move {
                 let result = receipt.await;
-                runner.slots(|scheduler| scheduler.finish_claim(grant.no));
+                slot.asking = runner.slots(|scheduler| scheduler.finish_claim(grant.no));
                 match result {
                     Ok(claimed) => {
                         run_claimed(&runner, slot, registration, grant.no, claimed, permit).await;

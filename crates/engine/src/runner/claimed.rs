@@ -292,7 +292,7 @@ async fn release_or_fail(
             let at = runner.next_attempt(claimed.attempt.max(2));
             let retry = Advance::new(no, Step::Retry { fence: claimed.fence, at });
             record(runner, no, Change::Advance(Box::new(retry))).await;
-            slot.requeue(no, at, suspect);
+            slot.requeue(no, at, suspect, slot.asking.clone());
         }
     }
 }

@@ -125,7 +125,7 @@ impl Run {
     /// Prepares an attempt at a turn; the agent is not called yet.
     pub(crate) fn new(
         runner: &Arc<Runner>,
-        slot: Option<Slot>,
+        mut slot: Option<Slot>,
         mut input: TurnInput,
         current: CurrentState,
         attempt: u32,
@@ -145,7 +145,9 @@ impl Run {
         );
         let journal = TurnJournal::new(&input.journal);
         let may_ask = policy.may_ask && !limit.has_passed();
-        let asking = may_ask.then(|| AskingTurns::begin(runner.asking_turns(), &input.scope));
+        let asking = slot.as_mut().and_then(|slot| slot.asking.take()).filter(|_| may_ask);
+        let begin = || may_ask.then(|| AskingTurns::begin(runner.asking_turns(), &input.scope));
+        let asking = asking.or_else(begin);
         let skill = input.call.skill.as_ref().map(|skill| skill.id().to_owned());
         let is_skill_named = input.call.is_skill_named();
         let turn = Turn {
@@ -260,7 +262,7 @@ impl Run {
             if let Step::Retry { .. } = step {
                 slot.keep_trace(self.no, &self.trace);
             }
-            slot.requeue(self.no, at, suspect);
+            slot.requeue(self.no, at, suspect, self.asking.clone());
         }
     }
 

@@ -77,12 +77,13 @@ pub(super) struct Grant {
     pub(super) probation: bool,
 }
 
-#[derive(Clone, Copy)]
 struct Known {
     caller: CallerId,
     at: Timestamp,
     suspect: bool,
     stage: Stage,
+    /// It counts as a turn that may ask until its run does.
+    asking: Option<Arc<AskingTurn>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -168,7 +169,13 @@ impl Scheduler {
     }
 
     /// Decides about a message that starts a turn.
-    pub(super) fn arrive(&mut self, scope: &Scope, no: TaskNo, at: Timestamp) -> Arrived {
+    pub(super) fn arrive(
+        &mut self,
+        scope: &Scope,
+        no: TaskNo,
+        at: Timestamp,
+        asking: Option<Arc<AskingTurn>>,
+    ) -> Arrived {
         let caller = self.classes.caller(scope);
         if !self.classes.has_waiting(caller) && self.classes.may_start(caller) {
             self.classes.start(caller);
@@ -185,14 +192,9 @@ impl Scheduler {
         let at = self.classes.last_at(caller).map_or(at, |last| last.max(at));
         // Messages that race for the same task have one place; at most one of them is recorded.
         if self.known.get(&no).is_none_or(|known| known.stage == Stage::Claimed) {
-            self.insert(no, Known { caller, at, suspect: false, stage: Stage::Arriving(number) });
+            self.insert(no, Known { caller, at, suspect: false, stage: Stage::Arriving(number), asking });
         }
         Arrived::Wait(Ticket { caller, key: (at, no), number })
-    }
-
-    /// The turn of the ticket may ask: it counts as one that does while it waits.
-    pub(super) fn set_asking(&mut self, ticket: &Ticket, asking: Arc<AskingTurn>) {
-        self.classes.set_asking(ticket.caller, ticket.key, asking);
     }
 
     /// The message of the ticket is recorded: its turn can be claimed.
@@ -205,8 +207,8 @@ impl Scheduler {
             }
             Some(Known { stage: Stage::Waiting | Stage::Granted, .. }) => {}
             Some(_) | None => {
-                self.remove(no);
-                self.insert(no, Known { caller, at, suspect: false, stage: Stage::Waiting });
+                let asking = self.remove(no);
+                self.insert(no, Known { caller, at, suspect: false, stage: Stage::Waiting, asking });
             }
         }
         self.classes.release(caller);
@@ -237,6 +239,7 @@ impl Scheduler {
         no: TaskNo,
         at: Timestamp,
         suspect: bool,
+        asking: Option<Arc<AskingTurn>>,
         now: Timestamp,
     ) {
         let stage = if at <= now { Stage::Waiting } else { Stage::Later };
@@ -246,7 +249,7 @@ impl Scheduler {
         }
         self.remove(no);
         if stage == Stage::Waiting || self.later.len() < self.max_later {
-            self.insert(no, Known { caller, at, suspect, stage });
+            self.insert(no, Known { caller, at, suspect, stage, asking });
         }
         self.grant();
     }
@@ -259,13 +262,14 @@ impl Scheduler {
                 break Some(key.0);
             }
             self.later.pop();
-            let known = self.known.get(&key.1).copied();
+            let known = self.known.get(&key.1);
             if let Some(known) = known.filter(|known| known.stage == Stage::Later && known.at == key.0) {
+                let Known { caller, at, suspect, .. } = *known;
                 // The caller must exist until the work is in its queue.
-                self.classes.retain(known.caller);
-                self.remove(key.1);
-                self.insert(key.1, Known { stage: Stage::Waiting, ..known });
-                self.classes.release(known.caller);
+                self.classes.retain(caller);
+                let asking = self.remove(key.1);
+                self.insert(key.1, Known { caller, at, suspect, stage: Stage::Waiting, asking });
+                self.classes.release(caller);
             }
         };
         self.grant();
@@ -282,31 +286,46 @@ impl Scheduler {
         self.end_read();
     }
 
-    /// Adds the due work that was read from the store at this time.
-    pub(super) fn finish_read(&mut self, tasks: &[DueTask], now: Timestamp) {
+    /// Adds the due work that was read from the store at this time. `asking` is called for what was not known.
+    pub(super) fn finish_read(
+        &mut self,
+        tasks: &[DueTask],
+        now: Timestamp,
+        asking: impl Fn(&DueTask) -> Option<Arc<AskingTurn>>,
+    ) {
         for task in tasks {
-            self.insert_due(task, now);
+            self.insert_due(task, now, &asking);
         }
         self.end_read();
         self.grant();
     }
 
     /// Adds work of the store that is due at this time.
-    pub(super) fn add_due(&mut self, task: &DueTask, now: Timestamp) {
-        self.insert_due(task, now);
+    pub(super) fn add_due(
+        &mut self,
+        task: &DueTask,
+        now: Timestamp,
+        asking: impl Fn(&DueTask) -> Option<Arc<AskingTurn>>,
+    ) {
+        self.insert_due(task, now, &asking);
         self.grant();
     }
 
-    fn insert_due(&mut self, task: &DueTask, now: Timestamp) {
-        match self.known.get(&task.no).map(|known| known.stage) {
+    fn insert_due(
+        &mut self,
+        task: &DueTask,
+        now: Timestamp,
+        asking: &impl Fn(&DueTask) -> Option<Arc<AskingTurn>>,
+    ) {
+        let asking = match self.known.get(&task.no).map(|known| known.stage) {
             Some(Stage::Later) => self.remove(task.no),
             Some(Stage::Arriving(_) | Stage::Waiting | Stage::Granted | Stage::Claimed) => return,
-            None => {}
-        }
+            None => asking(task),
+        };
         // Work that was scheduled by a wrong clock comes first.
         let at = if task.at > now { Timestamp::from_millis(0) } else { task.at };
         let caller = self.classes.caller(&task.scope);
-        self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting });
+        self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting, asking });
     }
 
     fn end_read(&mut self) {
@@ -322,17 +341,18 @@ impl Scheduler {
         std::mem::take(&mut self.granted)
     }
 
-    /// A claim was committed or rejected. Either way the task does not wait any more.
-    pub(super) fn finish_claim(&mut self, no: TaskNo) {
-        let Some(known) = self.known.get_mut(&no).filter(|known| known.stage == Stage::Granted) else {
-            return;
-        };
+    /// A claim was committed or rejected. Either way the task does not wait any more. Returns what counts it as a turn
+    /// that may ask, until its run does.
+    pub(super) fn finish_claim(&mut self, no: TaskNo) -> Option<Arc<AskingTurn>> {
+        let known = self.known.get_mut(&no).filter(|known| known.stage == Stage::Granted)?;
+        let asking = known.asking.take();
         if let Some(claimed) = &mut self.claimed_during_read {
             known.stage = Stage::Claimed;
             claimed.push(no);
         } else {
             self.known.remove(&no);
         }
+        asking
     }
 
     /// The next suspect may start.
@@ -352,7 +372,7 @@ impl Scheduler {
 
     /// Adds work that is not known.
     fn insert(&mut self, no: TaskNo, known: Known) {
-        let Known { caller, at, suspect, stage } = known;
+        let Known { caller, at, suspect, stage, .. } = known;
         let key = (at, no);
         match stage {
             Stage::Later => {
@@ -370,9 +390,9 @@ impl Scheduler {
         self.known.insert(no, known);
     }
 
-    /// Removes work from where it waits, if it does.
-    fn remove(&mut self, no: TaskNo) {
-        let Some(Known { caller, at, suspect, stage }) = self.known.remove(&no) else { return };
+    /// Removes work from where it waits, if it does. Returns what counts it as a turn that may ask.
+    fn remove(&mut self, no: TaskNo) -> Option<Arc<AskingTurn>> {
+        let Known { caller, at, suspect, stage, asking } = self.known.remove(&no)?;
         match stage {
             Stage::Later => self.classes.release(caller),
             Stage::Waiting if suspect => {
@@ -382,6 +402,7 @@ impl Scheduler {
             Stage::Arriving(_) | Stage::Waiting => self.classes.remove(caller, (at, no)),
             Stage::Granted | Stage::Claimed => {}
         }
+        asking
     }
 
     /// Gives the free slots to work that waits.

@@ -11,12 +11,16 @@ use std::{
 use protocol::{Timestamp, TraceContext};
 
 use super::{
-    AskingTurns, Limits, Runner,
+    AskingTurn, AskingTurns, Limits, Runner,
     scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
 };
 use crate::{
-    access::scope::Scope, catalog::Catalog, ids::TaskNo, metrics::RunnerLoad, skill::RunPolicy,
-    store::TenantAgent,
+    access::scope::Scope,
+    catalog::Catalog,
+    ids::TaskNo,
+    metrics::RunnerLoad,
+    skill::RunPolicy,
+    store::{DueTask, TenantAgent},
 };
 
 /// A full queue is logged at most once in this many seconds.
@@ -45,6 +49,8 @@ pub(crate) enum Admission {
 pub(crate) struct Slot {
     caller: CallerId,
     runner: Arc<Runner>,
+    /// Counts its turn as one that may ask, until the run does.
+    pub(super) asking: Option<Arc<AskingTurn>>,
 }
 
 /// The place in the queue of a message that is not recorded yet; given back on drop.
@@ -85,19 +91,22 @@ impl Runner {
             return Admission::Wait(arrival(None));
         }
         self.update_limits();
-        match self.slots(|scheduler| scheduler.arrive(scope, no, at)) {
-            Arrived::Start(caller) => Admission::Start(Slot { caller, runner: Arc::clone(self) }),
-            Arrived::Wait(ticket) => {
-                if let Some(asking) = asking {
-                    self.slots(|scheduler| scheduler.set_asking(&ticket, asking));
-                }
-                Admission::Wait(arrival(Some(ticket)))
-            }
+        match self.slots(|scheduler| scheduler.arrive(scope, no, at, asking.clone())) {
+            Arrived::Start(caller) => Admission::Start(Slot { caller, runner: Arc::clone(self), asking }),
+            Arrived::Wait(ticket) => Admission::Wait(arrival(Some(ticket))),
             Arrived::Full => {
                 self.warn_full(scope);
                 Admission::Full
             }
         }
+    }
+
+    /// Counts work of the store as a turn that may ask, if its skill may.
+    pub(super) fn asking(&self, task: &DueTask) -> Option<Arc<AskingTurn>> {
+        let catalog = self.catalog.load();
+        let agent = catalog.get(task.scope.tenant(), task.scope.agent())?;
+        let may_ask = agent.policy(task.skill.as_deref(), &self.limits).may_ask;
+        may_ask.then(|| AskingTurns::begin(self.asking_turns(), &task.scope))
     }
 
     /// The place of a task among the waiting tasks of its agent and caller; `None` if it does not wait.
@@ -174,7 +183,7 @@ fn limits_of(catalog: &Catalog) -> AgentLimits {
 impl Slot {
     /// The slot of work that is going to be claimed.
     pub(super) fn granted(runner: &Arc<Runner>, grant: &Grant) -> Self {
-        Self { caller: grant.caller, runner: Arc::clone(runner) }
+        Self { caller: grant.caller, runner: Arc::clone(runner), asking: None }
     }
 
     /// The next attempt at the task belongs to this trace.
@@ -183,9 +192,9 @@ impl Slot {
     }
 
     /// The task that had this slot is due again.
-    pub(super) fn requeue(&self, no: TaskNo, at: Timestamp, suspect: bool) {
+    pub(super) fn requeue(&self, no: TaskNo, at: Timestamp, suspect: bool, asking: Option<Arc<AskingTurn>>) {
         let now = self.runner.clock().now();
-        self.runner.slots(|scheduler| scheduler.requeue(self.caller, no, at, suspect, now));
+        self.runner.slots(|scheduler| scheduler.requeue(self.caller, no, at, suspect, asking, now));
     }
 }
 

@@ -23,7 +23,7 @@ impl Runner {
         if self.is_draining() {
             return Err(Error::later("the server is shutting down; the next one runs this task"));
         }
-        self.slots(|scheduler| scheduler.add_due(&due, now));
+        self.slots(|scheduler| scheduler.add_due(&due, now, |task| self.asking(task)));
         Ok(Some(work.state))
     }
 }

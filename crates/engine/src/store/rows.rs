@@ -196,6 +196,8 @@ pub struct DueTask {
     pub at: Timestamp,
     /// The owner.
     pub scope: Scope,
+    /// Its skill.
+    pub skill: Option<String>,
     /// Two or more processes have crashed while they ran it, since the turn's last progress.
     pub suspect: bool,
 }

@@ -1,14 +1,11 @@
 //! Agents and their callers: how much each of them runs, what waits, and which of them is next.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::collections::{HashMap, VecDeque};
 
 use protocol::Timestamp;
 
 use super::slab::Slab;
-use crate::{access::scope::Scope, ids::TaskNo, runner::AskingTurn, store::TenantAgent};
+use crate::{access::scope::Scope, ids::TaskNo, store::TenantAgent};
 
 /// Callers without work that are kept, so that their next call allocates nothing.
 const MAX_IDLE: usize = 1_024;
@@ -82,8 +79,6 @@ struct Waiting {
     key: Key,
     /// Whether it is recorded. Work behind one that is not recorded yet waits for it.
     ready: bool,
-    /// It counts as a turn that may ask while it waits.
-    asking: Option<Arc<AskingTurn>>,
 }
 
 /// How many more of `free` places may be taken by someone who has `used`, one after the other. Where places are
@@ -256,7 +251,7 @@ impl Classes {
         self.retain(id);
         let caller = &mut self.callers[id];
         let at = caller.queue.partition_point(|waiting| waiting.key < key);
-        caller.queue.insert(at, Waiting { key, ready, asking: None });
+        caller.queue.insert(at, Waiting { key, ready });
         self.waiting += 1;
         self.agents[caller.agent].waiting += 1;
         self.update_ring(id);
@@ -267,13 +262,6 @@ impl Classes {
         if let Some(at) = self.position(id, key) {
             self.callers[id].queue[at].ready = true;
             self.update_ring(id);
-        }
-    }
-
-    /// Work that waits counts as a turn that may ask, as long as it waits.
-    pub(super) fn set_asking(&mut self, id: CallerId, key: Key, asking: Arc<AskingTurn>) {
-        if let Some(at) = self.position(id, key) {
-            self.callers[id].queue[at].asking = Some(asking);
         }
     }
 

@@ -25,7 +25,7 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn due(no: i64, scope: &Scope, suspect: bool) -> DueTask {
-    DueTask { no: TaskNo(no), at: at(no), scope: scope.clone(), suspect }
+    DueTask { no: TaskNo(no), at: at(no), scope: scope.clone(), skill: None, suspect }
 }
 
 fn shared(scheduler: &mut Scheduler) {
@@ -35,7 +35,7 @@ fn shared(scheduler: &mut Scheduler) {
 /// Starts work of a caller while it may start; returns how much.
 fn fill(scheduler: &mut Scheduler, scope: &Scope) -> usize {
     for started in 0.. {
-        match scheduler.arrive(scope, TaskNo(started), now()) {
+        match scheduler.arrive(scope, TaskNo(started), now(), None) {
             Arrived::Start(_) => {}
             Arrived::Wait(ticket) => {
                 scheduler.withdraw(&ticket);
@@ -49,14 +49,14 @@ fn fill(scheduler: &mut Scheduler, scope: &Scope) -> usize {
 
 /// Work that waits and is recorded.
 fn queue(scheduler: &mut Scheduler, scope: &Scope, no: i64) {
-    match scheduler.arrive(scope, TaskNo(no), at(no)) {
+    match scheduler.arrive(scope, TaskNo(no), at(no), None) {
         Arrived::Wait(ticket) => scheduler.recorded(&ticket),
         other => panic!("{other:?}"),
     }
 }
 
 fn start(scheduler: &mut Scheduler, scope: &Scope, no: i64) -> CallerId {
-    match scheduler.arrive(scope, TaskNo(no), at(no)) {
+    match scheduler.arrive(scope, TaskNo(no), at(no), None) {
         Arrived::Start(caller) => caller,
         other => panic!("{other:?}"),
     }
@@ -128,13 +128,13 @@ fn freed_slots_go_round_agents_and_callers_and_in_order_within_them() {
 fn message_does_not_overtake_work_that_waits() {
     let mut scheduler = Scheduler::new(1, 100);
     let running = start(&mut scheduler, &agent("a"), 1);
-    let Arrived::Wait(first) = scheduler.arrive(&agent("a"), TaskNo(2), at(2)) else { panic!() };
-    let Arrived::Wait(second) = scheduler.arrive(&agent("a"), TaskNo(3), at(3)) else { panic!() };
+    let Arrived::Wait(first) = scheduler.arrive(&agent("a"), TaskNo(2), at(2), None) else { panic!() };
+    let Arrived::Wait(second) = scheduler.arrive(&agent("a"), TaskNo(3), at(3), None) else { panic!() };
     scheduler.release(running);
     // The slot is free, but the first message is not recorded yet.
     scheduler.recorded(&second);
     assert_eq!(granted(&mut scheduler), [] as [i64; 0]);
-    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(4), at(4)), Arrived::Wait(_)));
+    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(4), at(4), None), Arrived::Wait(_)));
     scheduler.withdraw(&first);
     assert_eq!(granted(&mut scheduler), [3]);
 }
@@ -144,16 +144,16 @@ fn full_queue_rejects_and_one_agent_cannot_fill_it() {
     let mut scheduler = Scheduler::new(1, 100);
     start(&mut scheduler, &agent("a"), 0);
     (1..=100).for_each(|no| queue(&mut scheduler, &agent("a"), no));
-    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(101), now()), Arrived::Full));
+    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(101), now(), None), Arrived::Full));
     // Work that exists is never rejected.
-    scheduler.finish_read(&[due(200, &agent("a"), false)], now());
+    scheduler.finish_read(&[due(200, &agent("a"), false)], now(), |_| None);
     assert_eq!((scheduler.waiting(), scheduler.place(TaskNo(200))), (101, Some(101)));
 
     let mut scheduler = Scheduler::new(1, 100);
     shared(&mut scheduler);
     start(&mut scheduler, &agent("a"), 0);
     (1..=75).for_each(|no| queue(&mut scheduler, &agent("a"), no));
-    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(76), now()), Arrived::Full));
+    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(76), now(), None), Arrived::Full));
     queue(&mut scheduler, &agent("b"), 77);
 }
 
@@ -161,7 +161,7 @@ fn full_queue_rejects_and_one_agent_cannot_fill_it() {
 fn nothing_may_wait_when_the_limit_is_zero() {
     let mut scheduler = Scheduler::new(1, 0);
     let running = start(&mut scheduler, &agent("a"), 1);
-    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(2), now()), Arrived::Full));
+    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(2), now(), None), Arrived::Full));
     scheduler.release(running);
     start(&mut scheduler, &agent("a"), 2);
 }
@@ -185,7 +185,7 @@ fn suspects_start_one_at_a_time_and_do_not_stop_other_work() {
     let mut scheduler = Scheduler::new(4, 100);
     scheduler.begin_read();
     let tasks: Vec<_> = (1..=6).map(|no| due(no, &agent("a"), no <= 3)).collect();
-    scheduler.finish_read(&tasks, now());
+    scheduler.finish_read(&tasks, now(), |_| None);
     let grants = scheduler.take_granted();
     let probation: Vec<_> = grants.iter().map(|grant| (grant.no.0, grant.probation)).collect();
     assert_eq!(probation, [(1, true), (4, false), (5, false), (6, false)]);
@@ -201,7 +201,7 @@ fn suspects_and_other_work_take_turns() {
     let mut scheduler = Scheduler::new(1, 100);
     scheduler.begin_read();
     let tasks: Vec<_> = (1..=4).map(|no| due(no, &agent("a"), no <= 2)).collect();
-    scheduler.finish_read(&tasks, now());
+    scheduler.finish_read(&tasks, now(), |_| None);
     let mut order = Vec::new();
     while let Some(grant) = scheduler.take_granted().pop() {
         order.push(grant.no.0);
@@ -218,7 +218,7 @@ fn messages_that_race_for_a_task_have_one_place() {
     for winner in 0..2 {
         let mut scheduler = Scheduler::new(1, 100);
         let running = start(&mut scheduler, &agent("a"), 1);
-        let tickets = [2, 3].map(|millis| match scheduler.arrive(&agent("a"), TaskNo(9), at(millis)) {
+        let tickets = [2, 3].map(|millis| match scheduler.arrive(&agent("a"), TaskNo(9), at(millis), None) {
             Arrived::Wait(ticket) => ticket,
             other => panic!("{other:?}"),
         });
@@ -240,12 +240,12 @@ fn task_claimed_during_a_read_is_not_added_again() {
     scheduler.begin_read();
     let grants = scheduler.take_granted();
     scheduler.finish_claim(TaskNo(2));
-    scheduler.finish_read(&[due(2, &agent("a"), false)], now());
+    scheduler.finish_read(&[due(2, &agent("a"), false)], now(), |_| None);
     scheduler.release(grants[0].caller);
     assert_eq!(granted(&mut scheduler), [] as [i64; 0]);
     // Later it is due again.
     scheduler.begin_read();
-    scheduler.finish_read(&[due(2, &agent("a"), false)], now());
+    scheduler.finish_read(&[due(2, &agent("a"), false)], now(), |_| None);
     assert_eq!(granted(&mut scheduler), [2]);
 }
 
@@ -253,7 +253,7 @@ fn task_claimed_during_a_read_is_not_added_again() {
 fn retry_waits_until_it_is_due() {
     let mut scheduler = Scheduler::new(1, 100);
     let running = start(&mut scheduler, &agent("a"), 1);
-    scheduler.requeue(running, TaskNo(1), at(1_500), false, now());
+    scheduler.requeue(running, TaskNo(1), at(1_500), false, None, now());
     assert!(scheduler.take_wake(), "the claimer has to wait less");
     scheduler.release(running);
     assert_eq!(scheduler.promote(at(1_499)), Some(at(1_500)));
@@ -266,11 +266,11 @@ fn retry_waits_until_it_is_due() {
 fn retry_scheduled_by_a_wrong_clock_starts_when_the_store_shows_it_as_due() {
     let mut scheduler = Scheduler::new(1, 100);
     let running = start(&mut scheduler, &agent("a"), 1);
-    scheduler.requeue(running, TaskNo(1), at(90_000_000), false, at(89_999_000));
+    scheduler.requeue(running, TaskNo(1), at(90_000_000), false, None, at(89_999_000));
     queue(&mut scheduler, &agent("a"), 2);
     scheduler.begin_read();
     let late = DueTask { at: at(90_000_000), ..due(1, &agent("a"), false) };
-    scheduler.finish_read(&[late, due(2, &agent("a"), false)], now());
+    scheduler.finish_read(&[late, due(2, &agent("a"), false)], now(), |_| None);
     scheduler.release(running);
     assert_eq!(granted(&mut scheduler), [1]);
 }
@@ -371,7 +371,7 @@ impl Model {
         self.next += 1;
         let key = (at(self.now), no);
         let may_start = self.may_start(scope) && !self.waiting.values().any(|other| other.0 == scope);
-        match self.scheduler.arrive(&self.scopes[scope], no, key.0) {
+        match self.scheduler.arrive(&self.scopes[scope], no, key.0, None) {
             Arrived::Start(caller) => {
                 assert!(may_start, "seed {}", self.seed);
                 self.running.push((scope, caller, no));
@@ -407,7 +407,7 @@ impl Model {
         if self.random.u8(0..4) == 0 {
             let due = self.now + self.random.i64(-5..20);
             let key = (at(due), no);
-            self.scheduler.requeue(caller, no, key.0, false, at(self.now));
+            self.scheduler.requeue(caller, no, key.0, false, None, at(self.now));
             if due <= self.now {
                 self.waiting.insert(no, (scope, key, true));
             } else {

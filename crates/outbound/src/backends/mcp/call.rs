@@ -15,7 +15,7 @@ use super::{
     McpServer,
     answer::{self, answer, answers, rejection, unanswerable},
     messages::{Answer, CallError, InputRequired, Requests, Response},
-    parked::ParkedCall,
+    parked::{ParkedCall, lost_text},
     reply::{self, State},
     sdk::{Asked, Event, OpenCall, Request},
     server::{Lease, Server},
@@ -209,7 +209,7 @@ impl McpTool {
                     }
                     Event::Asked(asked) => {
                         reports.send(call).await?;
-                        let parked = ParkedCall { open, asked, lease };
+                        let parked = ParkedCall { open, asked, lease, question: call.turn.open_question() };
                         return Ok(Driven::Ended(self.ask(call, parked)));
                     }
                     Event::Ended(result) => {
@@ -271,11 +271,7 @@ impl McpTool {
     /// Answers the question of an open call and follows it further.
     async fn resume(&self, call: &Call<'_>, token: &str) -> AgentResult<Reply> {
         let Some(parked) = self.server().unpark(&call.turn.task_id, token) else {
-            let text = format!(
-                "the MCP server {} no longer waits for the answer: its process has ended, or other calls needed it",
-                self.name()
-            );
-            let (parts, reason) = (vec![Part::text(text)], Some("elicitation_lost"));
+            let (parts, reason) = (vec![Part::text(lost_text(self.name()))], Some("elicitation_lost"));
             return Ok(Reply::Failed(Failure { parts, reason, retryable: false }));
         };
         let given = match answer(&call.turn.message, &parked.asked.question) {
@@ -286,7 +282,7 @@ impl McpTool {
             Ok(given) => given,
             Err(problem) => return Ok(self.park(call, parked, Some(&problem))),
         };
-        let ParkedCall { open, asked: Asked { answer, .. }, lease } = parked;
+        let ParkedCall { open, asked: Asked { answer, .. }, lease, .. } = parked;
         // If the server no longer waits for it, the end of the call follows.
         let _ = answer.send(given);
         match self.drive(call, open, lease).await? {

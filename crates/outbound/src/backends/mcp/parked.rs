@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use engine::Scope;
+use engine::{OpenQuestion, Scope};
 use protocol::model::TaskId;
 use tokio::time::Instant;
 
@@ -23,9 +23,13 @@ const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Beyond it, the oldest of the principal with most of them is cancelled.
 const MAX_PARKED: usize = 64;
 
-/// The open calls that wait, oldest first.
-#[derive(Default)]
-pub(super) struct Parked(Mutex<Vec<Entry>>);
+/// The open calls that wait.
+pub(super) struct Parked {
+    /// Name of the server.
+    server: String,
+    /// Oldest first.
+    entries: Mutex<Vec<Entry>>,
+}
 
 struct Entry {
     /// The task's id may be chosen by the client, so it is unique only within the scope.
@@ -42,9 +46,22 @@ pub(super) struct ParkedCall {
     pub(super) open: OpenCall,
     pub(super) asked: Asked,
     pub(super) lease: Lease,
+    /// To fail its task when the call is cancelled for another reason than the task's end.
+    pub(super) question: Option<OpenQuestion>,
+}
+
+/// Why the answer of a client cannot be taken.
+pub(super) fn lost_text(server: &str) -> String {
+    format!(
+        "the MCP server {server} no longer waits for the answer: its process has ended, or other calls needed it"
+    )
 }
 
 impl Parked {
+    pub(super) fn new(server: &str) -> Self {
+        Self { server: server.to_owned(), entries: Mutex::default() }
+    }
+
     /// Keeps a call; the token finds it again.
     pub(super) fn park(&self, scope: Scope, task: TaskId, call: ParkedCall) -> String {
         let token = format!("{:016x}", random());
@@ -55,7 +72,7 @@ impl Parked {
         });
         entries.push(Entry { scope, task, token: token.clone(), since: Instant::now(), call });
         drop(entries);
-        drop(oldest);
+        self.lose(oldest.flatten());
         token
     }
 
@@ -70,32 +87,38 @@ impl Parked {
 
     /// Cancels the call of a task that was canceled.
     pub(super) fn abandon(&self, scope: &Scope, task: &TaskId) {
-        self.remove(|entry| entry.scope == *scope && entry.task == *task);
+        // Dropped outside of the lock, here and below: this releases processes.
+        drop(self.remove(|entry| entry.scope == *scope && entry.task == *task));
     }
 
     /// Cancels what is too old or has lost its connection.
     pub(super) fn expire(&self) {
-        self.remove(|entry| {
+        self.lose(self.remove(|entry| {
             entry.since.elapsed() > MAX_AGE || entry.call.lease.endpoint().connection.is_closed()
-        });
+        }));
     }
 
     /// Cancels the call on a slot.
     pub(super) fn cancel(&self, slot: u64) {
-        self.remove(|entry| entry.call.lease.slot() == slot);
+        self.lose(self.remove(|entry| entry.call.lease.slot() == slot));
     }
 
     pub(super) fn clear(&self) {
-        self.remove(|_| true);
+        self.lose(self.remove(|_| true));
     }
 
-    fn remove(&self, condition: impl FnMut(&mut Entry) -> bool) {
-        let removed: Vec<_> = self.lock().extract_if(.., condition).collect();
-        // Outside of the lock: this releases processes.
-        drop(removed);
+    fn remove(&self, condition: impl FnMut(&mut Entry) -> bool) -> Vec<Entry> {
+        self.lock().extract_if(.., condition).collect()
+    }
+
+    /// Cancels calls whose tasks still wait for an answer: they fail.
+    fn lose(&self, entries: impl IntoIterator<Item = Entry>) {
+        for question in entries.into_iter().filter_map(|entry| entry.call.question) {
+            question.lose(lost_text(&self.server));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

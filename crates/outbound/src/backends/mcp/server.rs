@@ -64,6 +64,7 @@ impl Server {
         };
         let server = Arc::new(Self {
             slots: Mutex::new(Slots::new(pool, config.isolation, config.timeout, stop.clone())),
+            parked: Parked::new(&config.name),
             config,
             launcher,
             dialer,
@@ -72,7 +73,6 @@ impl Server {
             tools_changed: Arc::default(),
             start_failed: CancellationToken::new(),
             stderr: Arc::default(),
-            parked: Parked::default(),
             tasks: TaskTracker::new(),
             stop,
         });

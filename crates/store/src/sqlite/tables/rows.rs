@@ -238,14 +238,16 @@ fn due_task(row: &Row<'_>) -> rusqlite::Result<DueTask> {
             agent: row.get(5)?,
             end_user: row.get(6)?,
         }),
+        skill: row.get(7)?,
     })
 }
 
-pub(crate) const DUE: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+pub(crate) const DUE: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user, skill
      FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
      WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 ORDER BY next_run_at, n LIMIT ?2";
 
-pub(crate) const TOO_FAR_AHEAD: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+pub(crate) const TOO_FAR_AHEAD: &str =
+    "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user, skill
      FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
      WHERE next_run_at IS NOT NULL AND next_run_at > ?1 ORDER BY next_run_at, n LIMIT ?2";
 
@@ -256,15 +258,16 @@ pub(crate) const NEXT_DUE: &str = "SELECT min(next_run_at) FROM tasks INDEXED BY
 pub(crate) fn task_work(tx: &Connection, task: TaskNo, tag: Tag) -> ReadResult<Option<TaskWork>> {
     let mut statement = tx.prepare_cached(TASK_WORK)?;
     let work = statement.query_row(params![task.0, tag.0], |row| {
-        let state = TaskState::from_number(row.get(7)?);
-        let state = state.ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(7, -1))?;
+        let state = TaskState::from_number(row.get(8)?);
+        let state = state.ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(8, -1))?;
         let is_queued = row.get::<_, Option<i64>>(1)?.is_some();
         Ok(TaskWork { state, queued: if is_queued { Some(due_task(row)?) } else { None } })
     });
     Ok(work.optional()?)
 }
 
-pub(crate) const TASK_WORK: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user, state
+pub(crate) const TASK_WORK: &str =
+    "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user, skill, state
      FROM tasks JOIN scopes ON scopes.id = tasks.scope WHERE n = ?1 AND tag = ?2 AND visible = 1";
 
 /// A process that holds a task ends it itself at its deadline.
