@@ -24,7 +24,11 @@ type Command = (&'static str, &'static str, fn(Vec<String>) -> anyhow::Result<()
 
 const COMMANDS: &[Command] = &[
     ("check", "format, lints, documentation, licences", check::run),
-    ("test", "set up what the tests need and run them all", test::run),
+    (
+        "test",
+        "set up what the tests need and run them all, or one part: test [check|crates|fuzz|interop [SUITE]|verify [PROOF]]",
+        test::run,
+    ),
     ("verify", "run one proof: verify NAME [OPTIONS]; without NAME, list the proofs", verify::run),
     (
         "bench",

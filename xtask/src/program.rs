@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use crate::run;
 
 const NAME: &str = "a2ad";
+/// The variable with a folder of programs that are built already; set by `cargo xtask test`.
+pub(crate) const PREBUILT: &str = "XTASK_PROGRAMS";
 
 /// Builds the program with the test profile and returns its path as reported by cargo, so that every setting that
 /// moves the target directory is honoured.
@@ -18,6 +20,10 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 /// Builds another program of the workspace and returns its path.
 pub(crate) fn build_tool(name: &str) -> Result<PathBuf> {
+    let prebuilt = std::env::var_os(PREBUILT).map(|folder| PathBuf::from(folder).join(name));
+    if let Some(program) = prebuilt.filter(|program| program.exists()) {
+        return Ok(program);
+    }
     run_build(name, &mut build_command(name))
 }
 

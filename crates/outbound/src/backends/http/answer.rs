@@ -69,7 +69,7 @@ pub(crate) async fn reply(
             let filename = filename(&head.headers);
             Ok(body.all().await.map_or_else(Reply::fail, |bytes| file(bytes, media_type.essence, filename)))
         }
-        Kind::Events => stream(call, body, Decoder::Events(decode::Events::default())).await,
+        Kind::Events => stream(call, body, Decoder::events()).await,
         Kind::Lines => stream(call, body, Decoder::Lines(decode::Lines::default())).await,
         Kind::Text => stream(call, body, Decoder::Text(decode::Text::new(&media_type.essence))).await,
     }

@@ -3,6 +3,8 @@
 //! Nothing is held back longer than needed: an event or a line is returned when it is complete, text as it arrives
 //! except for an incomplete character at the end.
 
+use bytes::Bytes;
+use client::sse::{Frame, Reader};
 use protocol::{Content, Json, Part, json::write::Writer};
 
 use crate::backend::json_part;
@@ -10,7 +12,7 @@ use crate::backend::json_part;
 /// Decodes one body.
 pub(super) enum Decoder {
     /// Server-sent events.
-    Events(Events),
+    Events(Reader),
     /// One JSON value per line.
     Lines(Lines),
     /// UTF-8.
@@ -18,10 +20,15 @@ pub(super) enum Decoder {
 }
 
 impl Decoder {
+    /// Events of any size: the size of the whole body is limited.
+    pub(super) fn events() -> Self {
+        Self::Events(Reader::new(usize::MAX))
+    }
+
     /// The parts that these bytes complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Part> {
         match self {
-            Self::Events(events) => events.feed(bytes),
+            Self::Events(events) => parts_of(events, Bytes::copy_from_slice(bytes)),
             Self::Lines(lines) => lines.feed(bytes).iter().filter_map(|line| value(line)).collect(),
             Self::Text(text) => text.feed(bytes).into_iter().collect(),
         }
@@ -30,7 +37,8 @@ impl Decoder {
     /// What is left at the end of the body.
     pub(super) fn finish(self) -> Vec<Part> {
         match self {
-            Self::Events(events) => events.finish().into_iter().collect(),
+            // The blank line after the last event may be absent.
+            Self::Events(mut events) => parts_of(&mut events, Bytes::from_static(b"\n\n")),
             Self::Lines(lines) => value(&lines.line).into_iter().collect(),
             Self::Text(text) => text.finish().into_iter().collect(),
         }
@@ -67,59 +75,18 @@ impl Lines {
     }
 }
 
-/// Collects the `data` and `event` fields of events. Other fields and comments have no meaning here.
-#[derive(Default)]
-pub(super) struct Events {
-    lines: Lines,
-    data: Option<Vec<u8>>,
-    event: Vec<u8>,
+/// The parts of the events that these bytes complete.
+fn parts_of(events: &mut Reader, bytes: Bytes) -> Vec<Part> {
+    events.feed(bytes);
+    // No event is too large for this reader.
+    std::iter::from_fn(|| events.next_frame().ok().flatten()).filter_map(part_of).collect()
 }
 
-impl Events {
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for line in self.lines.feed(bytes) {
-            if line.is_empty() {
-                parts.extend(self.take());
-            } else {
-                self.field(&line);
-            }
-        }
-        parts
-    }
-
-    fn field(&mut self, line: &[u8]) {
-        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
-        let (name, value) = line.split_at(colon);
-        let value = value.strip_prefix(b":").unwrap_or(value);
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match (name, &mut self.data) {
-            (b"event", _) => self.event = value.to_vec(),
-            (b"data", None) => self.data = Some(value.to_vec()),
-            (b"data", Some(data)) => {
-                data.push(b'\n');
-                data.extend_from_slice(value);
-            }
-            _ => {}
-        }
-    }
-
-    /// The event that is complete now. Its name is kept in `metadata.a2ad.event` of the part.
-    fn take(&mut self) -> Option<Part> {
-        let event = std::mem::take(&mut self.event);
-        let part = value(&self.data.take()?)?;
-        let metadata =
-            (!event.is_empty()).then(|| event_metadata(&String::from_utf8_lossy(&event))).flatten();
-        Some(Part { metadata, ..part })
-    }
-
-    /// The last event, also if the blank line after it is absent.
-    fn finish(mut self) -> Option<Part> {
-        let line = std::mem::take(&mut self.lines.line);
-        self.field(&line);
-        self.take()
-    }
+/// The part of one event. Its name is kept in `metadata.a2ad.event`.
+fn part_of(event: Frame) -> Option<Part> {
+    let part = value(&event.data?)?;
+    let metadata = event.event.filter(|name| !name.is_empty()).and_then(|name| event_metadata(&name));
+    Some(Part { metadata, ..part })
 }
 
 fn event_metadata(event: &str) -> Option<Json> {
@@ -202,7 +169,7 @@ mod tests {
     fn data_of_events_is_json_or_text() {
         let body = b"\xef\xbb\xbfdata: {\"a\": 1}\r\n\r\nevent: x\nid: 7\ndata: two\ndata:lines\n\n: comment\n\ndata\n\nretry: 1\n\n\
             datax: no\n\rdata: 5\r\rdata: last";
-        let seen = decode(|| Decoder::Events(Events::default()), body);
+        let seen = decode(|| Decoder::events(), body);
         let named = r#"{"a2ad":{"event":"x"}}"#;
         assert_eq!(seen, ["json {\"a\":1}", &format!("two\nlines {named}"), "json 5", "last"]);
     }

@@ -14,10 +14,10 @@ use self::progress::Reports;
 use super::{
     McpServer,
     answer::{self, answer, answers, rejection, unanswerable},
-    messages::{Answer, CallError, InputRequired, Requests, Response},
+    messages::{Answer, Answers, CallError, InputRequired, Requests, Response},
     parked::{ParkedCall, lost_text},
     reply::{self, State},
-    sdk::{Asked, Event, OpenCall, Request},
+    sdk::{Asked, Event, OpenCall},
     server::{Lease, Server},
     slots::{ContextKey, Unavailable},
 };
@@ -37,15 +37,8 @@ pub(super) struct McpTool {
     pub(super) tool: String,
 }
 
-/// What is sent with the call after the server has asked for input.
-#[derive(Clone, Default)]
-struct Answers {
-    answers: Vec<(String, Answer)>,
-    state: Option<String>,
-}
-
 /// How following an open call ended.
-enum Driven {
+enum DriveResult {
     Ended(Reply),
     /// The server wants the same call again, with this state.
     SendAgain(String),
@@ -116,16 +109,16 @@ impl McpTool {
         for round in 1..=MAX_ROUNDS {
             let driven = match self.open(call, with.clone()).await {
                 Ok(Some((open, lease))) => self.drive(call, open, lease).await?,
-                Ok(None) => Driven::NotSent,
+                Ok(None) => DriveResult::NotSent,
                 Err(reply) => return Ok(reply),
             };
             match driven {
-                Driven::Ended(reply) => return Ok(reply),
-                Driven::SendAgain(state) => {
+                DriveResult::Ended(reply) => return Ok(reply),
+                DriveResult::SendAgain(state) => {
                     was_received = true;
                     with = Answers { answers: Vec::new(), state: Some(state) };
                 }
-                Driven::NotSent => {}
+                DriveResult::NotSent => {}
             }
             tokio::select! {
                 () = tokio::time::sleep(ROUND_DELAY * round) => {}
@@ -140,18 +133,9 @@ impl McpTool {
     /// was sent.
     async fn open(&self, call: &Call<'_>, with: Answers) -> Result<Option<(OpenCall, Lease)>, Reply> {
         let mut lease = self.lease(call).await?;
-        let request = Request {
-            tool: &self.tool,
-            arguments: call.arguments,
-            idempotency_key: call.idempotency_key(),
-            attempt: call.attempt(),
-            trace: call.trace_context(),
-            answers: with.answers,
-            state: with.state,
-        };
         let endpoint = Arc::clone(lease.endpoint());
         let sent = tokio::select! {
-            sent = endpoint.connection.call(request) => sent,
+            sent = endpoint.connection.call(&self.tool, call, with) => sent,
             () = call.cancelled().cancelled() => return Err(cancelled()),
             () = sleep_until(deadline(call).min(self.silence_end())) => return Err(self.timed_out(call)),
         };
@@ -188,7 +172,7 @@ impl McpTool {
     }
 
     /// Follows an open call until it ends or asks.
-    async fn drive(&self, call: &Call<'_>, mut open: OpenCall, mut lease: Lease) -> AgentResult<Driven> {
+    async fn drive(&self, call: &Call<'_>, mut open: OpenCall, mut lease: Lease) -> AgentResult<DriveResult> {
         let mut silence_end = self.silence_end();
         let mut reports = Reports::default();
         loop {
@@ -196,10 +180,10 @@ impl McpTool {
             tokio::select! {
                 // The server's events come last, so that a server which reports without a pause delays nothing else.
                 biased;
-                () = call.cancelled().cancelled() => return Ok(Driven::Ended(cancelled())),
+                () = call.cancelled().cancelled() => return Ok(DriveResult::Ended(cancelled())),
                 () = sleep_until(end) => {
                     self.server().probe(Arc::clone(lease.endpoint()));
-                    return Ok(Driven::Ended(self.timed_out(call)));
+                    return Ok(DriveResult::Ended(self.timed_out(call)));
                 }
                 () = sleep_until(reports.next_at()), if reports.is_due() => reports.send(call).await?,
                 event = open.next() => match event {
@@ -210,7 +194,7 @@ impl McpTool {
                     Event::Asked(asked) => {
                         reports.send(call).await?;
                         let parked = ParkedCall { open, asked, lease, question: call.turn.open_question() };
-                        return Ok(Driven::Ended(self.ask(call, parked)));
+                        return Ok(DriveResult::Ended(self.ask(call, parked)));
                     }
                     Event::Ended(result) => {
                         open.unread_progress().into_iter().for_each(|notice| reports.add(notice));
@@ -228,15 +212,15 @@ impl McpTool {
         call: &Call<'_>,
         result: Result<Response, CallError>,
         lease: Lease,
-    ) -> AgentResult<Driven> {
+    ) -> AgentResult<DriveResult> {
         let reply = match result {
             Ok(Response::Task(task)) => self.follow_task(call, task, lease).await?,
             Ok(Response::InputRequired(InputRequired { requests, state: Some(state) }))
                 if requests.is_empty() =>
             {
-                return Ok(Driven::SendAgain(state));
+                return Ok(DriveResult::SendAgain(state));
             }
-            Err(CallError::NotSent) => return Ok(Driven::NotSent),
+            Err(CallError::NotSent) => return Ok(DriveResult::NotSent),
             // A proxy in front of the server may answer with 503 while the server works on the call.
             Err(CallError::Closed | CallError::Http { status: 503 }) => self.interrupted(call),
             Err(CallError::Server { code: INVALID_PARAMS, message, data }) => {
@@ -246,7 +230,7 @@ impl McpTool {
             }
             result => reply::reply(self.name(), result),
         };
-        Ok(Driven::Ended(reply))
+        Ok(DriveResult::Ended(reply))
     }
 
     /// Asks the client, unless no answer could be checked: then the call is cancelled.
@@ -286,11 +270,11 @@ impl McpTool {
         // If the server no longer waits for it, the end of the call follows.
         let _ = answer.send(given);
         match self.drive(call, open, lease).await? {
-            Driven::Ended(reply) => Ok(reply),
-            Driven::SendAgain(state) => {
+            DriveResult::Ended(reply) => Ok(reply),
+            DriveResult::SendAgain(state) => {
                 self.send(call, Answers { state: Some(state), ..Answers::default() }).await
             }
-            Driven::NotSent => Ok(self.interrupted(call)),
+            DriveResult::NotSent => Ok(self.interrupted(call)),
         }
     }
 

@@ -2,25 +2,21 @@
 
 use std::time::Duration;
 
-use protocol::{Json, Part};
+use protocol::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::backend::Reply;
 
 /// How a server answered a call.
 #[derive(Debug)]
 pub(crate) enum Response {
     /// The tool has ended, with a result or with an error of its own.
-    Complete(ToolResult),
+    Complete(Reply),
     /// The call is to be sent again with the client's answers.
     InputRequired(InputRequired),
     /// The tool runs on; its result is polled for.
     Task(RemoteTask),
-}
-
-#[derive(Debug)]
-pub(crate) struct ToolResult {
-    pub(crate) parts: Vec<Part>,
-    pub(crate) is_error: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +41,7 @@ pub(crate) struct RemoteTask {
 pub(crate) enum TaskUpdate {
     Working { message: Option<String>, poll_interval: Duration },
     Asks(Requests),
-    Ended(Result<ToolResult, CallError>),
+    Ended(Result<Reply, CallError>),
     Cancelled,
 }
 
@@ -68,6 +64,13 @@ pub(crate) enum Answer {
     Accept(Option<Json>),
     Decline,
     Cancel,
+}
+
+/// Answers to what the server asked in its last response, and the state that came with it.
+#[derive(Clone, Default)]
+pub(crate) struct Answers {
+    pub(crate) answers: Vec<(String, Answer)>,
+    pub(crate) state: Option<String>,
 }
 
 /// Why there is no response.

@@ -4,8 +4,8 @@ use protocol::{Json, Part, json::write::Writer};
 use serde::{Deserialize, Serialize};
 
 use super::answer::unanswerable;
-use super::messages::{CallError, InputRequired, Progress, Question, Requests, Response, ToolResult};
-use crate::backend::{self, Failure, Reply};
+use super::messages::{CallError, InputRequired, Progress, Question, Requests, Response};
+use crate::backend::{self, Reply};
 
 /// The server wants the client to visit a URL before the call is sent again. The library has no name for it.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
@@ -27,7 +27,7 @@ pub(super) enum State {
 /// The reply for a response of `server`, or for its absence.
 pub(super) fn reply(server: &str, result: Result<Response, CallError>) -> Reply {
     match result {
-        Ok(Response::Complete(result)) => complete(result),
+        Ok(Response::Complete(reply)) => reply,
         Ok(Response::InputRequired(InputRequired { requests, state })) => {
             let kept = State::Input { requests: requests.clone(), state };
             match unanswerable(requests.iter().map(|(_, question)| question)) {
@@ -38,14 +38,6 @@ pub(super) fn reply(server: &str, result: Result<Response, CallError>) -> Reply 
         Ok(Response::Task(_)) => Reply::fail(format!("the task of the MCP server {server} was not followed")),
         Err(error) => failed(server, error),
     }
-}
-
-pub(super) fn complete(result: ToolResult) -> Reply {
-    let ToolResult { parts, is_error } = result;
-    if is_error {
-        return Reply::Failed(Failure { parts, reason: None, retryable: false });
-    }
-    Reply::Done(parts)
 }
 
 fn failed(server: &str, error: CallError) -> Reply {

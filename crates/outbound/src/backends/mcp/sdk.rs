@@ -4,38 +4,38 @@ mod connect;
 mod convert;
 mod handler;
 mod http;
-mod open_call;
 mod stdio;
 mod tools;
 
 use std::{sync::Arc, time::Duration};
 
 use ::http::HeaderName;
-use protocol::{Json, TraceContext, model::Secret};
+use protocol::model::Secret;
 use rmcp::{
     Peer, RoleClient, ServiceError,
     model::{
         CallToolRequest, CallToolRequestParams, CancelTaskParams, ClientRequest, GetTaskParams,
         RequestMetaObject, ServerJsonRpcMessage, UpdateTaskParams,
     },
-    service::PeerRequestOptions,
+    service::{PeerRequestOptions, RequestHandle},
     transport::Transport,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::{Notify, oneshot},
+    sync::{Notify, mpsc, oneshot},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Tool,
-    messages::{Answer, CallError, Question, TaskUpdate},
+    messages::{Answer, Answers, CallError, Progress, Question, Response, TaskUpdate},
     reply,
 };
-use crate::{backend::Reply, dial::Dialer};
-use handler::Routes;
-use open_call::Cancellations;
-pub(crate) use open_call::{Event, OpenCall};
+use crate::{
+    backend::{Call, Reply},
+    dial::Dialer,
+};
+use handler::{Registration, Routes};
 use stdio::Stdio;
 
 /// Maximum time for a request that does no work of its own.
@@ -77,23 +77,28 @@ pub(crate) struct Asked {
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
+/// A call that was sent. Dropped before its end, it is cancelled; what the server sends for it later is ignored.
+pub(crate) struct OpenCall {
+    /// `None` after the end.
+    handle: Option<RequestHandle<RoleClient>>,
+    registration: Registration,
+    cancellations: Cancellations,
+}
+
+/// What happens to an open call.
+pub(crate) enum Event {
+    Progress(Progress),
+    Asked(Asked),
+    /// The last event.
+    Ended(Result<Response, CallError>),
+}
+
+/// Calls that were dropped before their end.
+type Cancellations = mpsc::UnboundedSender<RequestHandle<RoleClient>>;
+
 /// The names of the trace context in `_meta` and in HTTP headers.
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-
-/// A call to make.
-pub(crate) struct Request<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) arguments: &'a Json,
-    /// Sent to the server in `_meta`.
-    pub(crate) idempotency_key: &'a str,
-    pub(crate) attempt: u32,
-    /// Sent in `_meta` too, and over HTTP as headers.
-    pub(crate) trace: &'a TraceContext,
-    /// Answers to what the server asked in its last response, and the state that came with it.
-    pub(crate) answers: Vec<(String, Answer)>,
-    pub(crate) state: Option<String>,
-}
 
 impl Connection {
     /// Connects to a process.
@@ -142,18 +147,24 @@ impl Connection {
         bounded(tools::list(&self.peer)).await
     }
 
-    /// Sends a call. An error means that nothing was sent. Cancel safe in that sense too.
-    pub(crate) async fn call(&self, request: Request<'_>) -> Result<OpenCall, CallError> {
-        let Request { tool, arguments, idempotency_key, attempt, trace, answers, state } = request;
+    /// Sends a call of a tool. An error means that nothing was sent. Cancel safe in that sense too. The trace context is
+    /// sent in `_meta`, and over HTTP as headers.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        call: &Call<'_>,
+        answers: Answers,
+    ) -> Result<OpenCall, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = Some(convert::arguments(arguments)?);
-        if !answers.is_empty() {
-            params.input_responses = Some(convert::input_responses(answers)?);
+        params.arguments = Some(convert::arguments(call.arguments)?);
+        if !answers.answers.is_empty() {
+            params.input_responses = Some(convert::input_responses(answers.answers)?);
         }
-        params.request_state = state;
+        params.request_state = answers.state;
+        let trace = call.trace_context();
         let mut meta = RequestMetaObject::new();
-        meta.insert("a2ad/idempotencyKey".to_owned(), idempotency_key.into());
-        meta.insert("a2ad/attempt".to_owned(), attempt.into());
+        meta.insert("a2ad/idempotencyKey".to_owned(), call.idempotency_key().into());
+        meta.insert("a2ad/attempt".to_owned(), call.attempt().into());
         meta.insert(TRACEPARENT.to_owned(), trace.to_string().into());
         if let Some(state) = trace.state() {
             meta.insert(TRACESTATE.to_owned(), state.into());
@@ -183,6 +194,67 @@ impl Connection {
 
     pub(crate) async fn cancel_task(&self, id: &str) {
         let cancel = self.peer.cancel_task(CancelTaskParams::new(id));
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancel).await;
+    }
+}
+
+impl OpenCall {
+    fn new(
+        handle: RequestHandle<RoleClient>,
+        registration: Registration,
+        cancellations: Cancellations,
+    ) -> Self {
+        Self { handle: Some(handle), registration, cancellations }
+    }
+
+    /// The next event. Cancel safe. Not to be called after the last one.
+    pub(crate) async fn next(&mut self) -> Event {
+        let Some(handle) = &mut self.handle else { return Event::Ended(Err(CallError::Closed)) };
+        let Registration { progress, questions, .. } = &mut self.registration;
+        tokio::select! {
+            // Progress comes last, so that a server which reports without a pause delays nothing else.
+            biased;
+            Some(asked) = questions.recv() => Event::Asked(asked),
+            result = &mut handle.rx => {
+                self.handle = None;
+                let result = result.unwrap_or(Err(ServiceError::TransportClosed));
+                Event::Ended(result.map_err(convert::call_error).and_then(convert::response))
+            }
+            Ok(()) = progress.changed() => match progress.borrow_and_update().clone() {
+                Some(notice) => Event::Progress(notice),
+                None => Event::Ended(Err(CallError::Closed)),
+            },
+        }
+    }
+
+    /// The last progress, if it was not returned by [`next`](Self::next).
+    pub(crate) fn unread_progress(&mut self) -> Option<Progress> {
+        let progress = &mut self.registration.progress;
+        if progress.has_changed().unwrap_or_default() { progress.borrow_and_update().clone() } else { None }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // Fails only when the connection has ended.
+            let _ = self.cancellations.send(handle);
+        }
+    }
+}
+
+/// Sends a cancellation for each call that was dropped before its end.
+async fn send_cancellations(
+    mut cancelled: mpsc::UnboundedReceiver<RequestHandle<RoleClient>>,
+    closed: CancellationToken,
+) {
+    loop {
+        let handle = tokio::select! {
+            handle = cancelled.recv() => handle,
+            () = closed.cancelled() => return,
+        };
+        let Some(handle) = handle else { return };
+        let cancel = handle.cancel(Some("the caller no longer waits".into()));
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancel).await;
     }
 }

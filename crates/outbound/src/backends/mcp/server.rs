@@ -1,7 +1,6 @@
 //! Runs what `slots` decides: starts and stops processes and sessions, and watches them.
 
 mod endpoint;
-mod lease;
 mod tools;
 
 use std::{
@@ -18,11 +17,11 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(super) use self::{endpoint::Endpoint, lease::Lease};
+pub(super) use self::endpoint::Endpoint;
 use super::{
     Health, McpConfig, Pool, Tool, Transport,
     parked::{Parked, ParkedCall},
-    slots::{Actions, ContextKey, Slots, Unavailable},
+    slots::{Actions, ContextKey, Granted, Slots, Unavailable},
     stderr::Tail,
 };
 use crate::{dial::Dialer, process::Launcher};
@@ -191,6 +190,46 @@ impl Server {
 
     fn lock(&self) -> MutexGuard<'_, Slots<Arc<Endpoint>, Lease>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to run a call on an endpoint; dropped, it is released.
+pub(super) struct Lease {
+    server: Arc<Server>,
+    slot: u64,
+    endpoint: Arc<Endpoint>,
+    call_ended: bool,
+}
+
+impl Lease {
+    fn new(server: &Arc<Server>, granted: Granted<Arc<Endpoint>>) -> Self {
+        let Granted { slot, connection: endpoint } = granted;
+        Self { server: Arc::clone(server), slot, endpoint, call_ended: true }
+    }
+
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
+    pub(super) fn slot(&self) -> u64 {
+        self.slot
+    }
+
+    /// A call was sent: until it ends, an endpoint with one call at a time does not become free.
+    pub(super) fn call_begins(&mut self) {
+        self.call_ended = false;
+    }
+
+    /// The server has answered the call, or never received it.
+    pub(super) fn call_ended(&mut self) {
+        self.call_ended = true;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (id, ended) = (self.slot, self.call_ended);
+        self.server.change(|slots| slots.release(id, ended, Instant::now()));
     }
 }
 

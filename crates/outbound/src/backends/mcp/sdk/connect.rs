@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ConnectError, Connection, Options,
     handler::{Handler, Routes},
-    open_call::send_cancellations,
+    send_cancellations,
 };
 
 /// Maximum time for the messages that open a connection; `npx` may download the server first.

@@ -20,12 +20,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    backend::json_part,
+    backend::{Failure, Reply, json_part},
     backends::mcp::{
         Annotations, Tool,
         messages::{
             Answer, CallError, InputRequired, Progress, Question, RemoteTask, Requests, Response, TaskUpdate,
-            ToolResult,
         },
     },
     dial::DialError,
@@ -80,7 +79,7 @@ pub(super) fn response(result: ServerResult) -> Result<Response, CallError> {
     }
 }
 
-fn tool_result(result: CallToolResult) -> Result<ToolResult, CallError> {
+fn tool_result(result: CallToolResult) -> Result<Reply, CallError> {
     let mut parts = Vec::new();
     if let Some(structured) = &result.structured_content {
         parts.extend(json_part(&structured.to_string()));
@@ -92,7 +91,11 @@ fn tool_result(result: CallToolResult) -> Result<ToolResult, CallError> {
             _ => parts.push(part(block)?),
         }
     }
-    Ok(ToolResult { parts, is_error: result.is_error.unwrap_or_default() })
+    Ok(if result.is_error.unwrap_or_default() {
+        Reply::Failed(Failure { parts, reason: None, retryable: false })
+    } else {
+        Reply::Done(parts)
+    })
 }
 
 fn is_same_json(text: &str, structured: Option<&Tree>) -> bool {
