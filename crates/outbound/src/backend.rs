@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-pub use call_record::{CallRecord, CallSummary, RecordedBackend, RecordedError};
+pub use call_record::{CallRecord, CallSummary, RecordedError};
 
 /// The system behind a skill.
 pub trait Backend: Send + Sync + 'static {

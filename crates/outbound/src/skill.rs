@@ -17,7 +17,7 @@ use engine::{
 use protocol::{Artifact, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 use crate::{
-    backend::{Backend, Call, Failure, Kept, Question, Reply, result_name},
+    backend::{Backend, Call, CallRecord, Failure, Kept, Question, Reply, result_name},
     schema::Schema,
 };
 use measured_call::MeasuredCall;
@@ -45,27 +45,45 @@ pub struct BackendSkill {
     pub on_crash: OnCrash,
     /// The system behind it.
     pub backend: Arc<dyn Backend>,
+    /// Where its calls are recorded.
+    pub record: Arc<CallRecord>,
+}
+
+impl BackendSkill {
+    /// A skill without schemas, tags and examples, which has a record of its own.
+    pub fn new(id: &str, description: String, on_crash: OnCrash, backend: Arc<dyn Backend>) -> Self {
+        Self {
+            id: id.to_owned(),
+            description,
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_schema: None,
+            output_schema: None,
+            on_crash,
+            backend,
+            record: Arc::default(),
+        }
+    }
 }
 
 impl From<BackendSkill> for Skill {
     fn from(skill: BackendSkill) -> Self {
-        let BackendSkill { id, description, tags, examples, input_schema, output_schema, on_crash, backend } =
-            skill;
         let card = AgentSkill {
-            name: id.clone(),
-            id,
-            description,
-            tags,
-            examples,
+            name: skill.id.clone(),
+            id: skill.id,
+            description: skill.description,
+            tags: skill.tags,
+            examples: skill.examples,
             input_modes: vec![JSON.into()],
             output_modes: vec![JSON.into()],
             security_requirements: Vec::new(),
         };
+        let work = BackendAgent { backend: skill.backend, on_crash: skill.on_crash, record: skill.record };
         let shared = |schema: Schema| Arc::new(schema) as Arc<dyn SkillSchema>;
         Self {
-            input: SkillInput::Arguments(input_schema.map(shared)),
-            output: output_schema.map(shared),
-            ..Self::new(card, DynAgent::new(BackendAgent { backend, on_crash }))
+            input: SkillInput::Arguments(skill.input_schema.map(shared)),
+            output: skill.output_schema.map(shared),
+            ..Self::new(card, DynAgent::new(work))
         }
     }
 }
@@ -74,12 +92,13 @@ impl From<BackendSkill> for Skill {
 struct BackendAgent {
     backend: Arc<dyn Backend>,
     on_crash: OnCrash,
+    record: Arc<CallRecord>,
 }
 
 impl BackendAgent {
     async fn call(&self, call: Call<'_>) -> AgentResult<Outcome> {
         let Call { turn, arguments, skill, .. } = call;
-        let measured = MeasuredCall::begin(&call, self.backend.kind());
+        let measured = MeasuredCall::begin(&call, self.backend.kind(), &self.record);
         let result = self.backend.call(call).await;
         measured.end(&result);
         match result? {

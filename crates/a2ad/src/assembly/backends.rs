@@ -13,12 +13,7 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
-use outbound::{
-    backend::{CallRecord, RecordedBackend},
-    dial::Dialer,
-    process::Launcher,
-    skill::BackendSkill,
-};
+use outbound::{backend::CallRecord, dial::Dialer, process::Launcher, skill::BackendSkill};
 #[cfg(feature = "openapi")]
 use tokio::task::JoinSet;
 
@@ -136,8 +131,7 @@ impl Backends {
 
     /// A skill whose calls are recorded under the name of its backend.
     pub(super) fn recorded(&self, kind: &'static str, name: &str, skill: BackendSkill) -> BackendSkill {
-        let record = self.record((name.to_owned(), kind));
-        BackendSkill { backend: Arc::new(RecordedBackend::new(Arc::clone(&skill.backend), record)), ..skill }
+        BackendSkill { record: self.record((name.to_owned(), kind)), ..skill }
     }
 
     /// The backends of these agents, for operators. Records of other backends are dropped.

@@ -73,14 +73,14 @@ impl RunningServer {
     fn skill(&self, tool: &Tool) -> Option<BackendSkill> {
         let output_schema = tool.output_schema.as_ref().map(|text| schema(tool, text));
         Some(BackendSkill {
-            id: tool.name.clone(),
-            description: tool.description.clone(),
-            tags: Vec::new(),
-            examples: Vec::new(),
             input_schema: schema(tool, &tool.input_schema).ok()?,
             output_schema: output_schema.transpose().ok()?.flatten(),
-            on_crash: tool.on_crash(),
-            backend: self.server.backend(&tool.name),
+            ..BackendSkill::new(
+                &tool.name,
+                tool.description.clone(),
+                tool.on_crash(),
+                self.server.backend(&tool.name),
+            )
         })
     }
 }

@@ -55,16 +55,12 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         SkillBackend::Ready { kind, backend, on_crash } => backends.recorded(
             kind,
             &config.id,
-            BackendSkill {
-                id: config.id.clone(),
-                description: format!("Runs {} with a backend of the kind {kind}", config.id),
-                tags: Vec::new(),
-                examples: Vec::new(),
-                input_schema: None,
-                output_schema: None,
-                on_crash: *on_crash,
-                backend: backend.clone(),
-            },
+            BackendSkill::new(
+                &config.id,
+                format!("Runs {} with a backend of the kind {kind}", config.id),
+                *on_crash,
+                backend.clone(),
+            ),
         ),
     };
     let tool = BackendSkill {

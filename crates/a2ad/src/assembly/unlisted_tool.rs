@@ -16,16 +16,8 @@ pub(super) fn not_running(server: &str, tool: &str) -> BackendSkill {
 
 /// A tool without what its server says about it.
 pub(super) fn without_schemas(server: &str, tool: &str, backend: Arc<dyn Backend>) -> BackendSkill {
-    BackendSkill {
-        id: tool.to_owned(),
-        description: format!("The tool {tool} of the MCP server {server}"),
-        tags: Vec::new(),
-        examples: Vec::new(),
-        input_schema: None,
-        output_schema: None,
-        on_crash: OnCrash::Fail,
-        backend,
-    }
+    let description = format!("The tool {tool} of the MCP server {server}");
+    BackendSkill::new(tool, description, OnCrash::Fail, backend)
 }
 
 /// The backend of a tool that cannot be called.

@@ -3,20 +3,20 @@
 //! Metrics have no names of backends as labels, so this is kept beside them, for operators. It is in memory only.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-use engine::{AgentResult, Scope, metrics::BackendKind};
-use futures_util::future::BoxFuture;
-use protocol::{Content, Part, TaskId};
+use engine::AgentResult;
+use protocol::{Content, Part};
 
-use super::{Backend, Call, Failure, Reply};
+use super::{Failure, Reply};
 
 /// The most characters of an error that are kept.
 const MAX_ERROR: usize = 300;
 
-/// The calls of one backend since the process has started.
+/// The calls of one backend since the process has started. Several skills can share a record, such as the tools of one
+/// server.
 #[derive(Debug, Default)]
 pub struct CallRecord(Mutex<CallSummary>);
 
@@ -56,11 +56,12 @@ impl CallRecord {
         self.lock().clone()
     }
 
-    fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.lock().calls += 1;
     }
 
-    fn end(&self, result: &AgentResult<Reply>) {
+    /// The call has ended by itself: what ends a cancelled call says nothing about the backend.
+    pub(crate) fn end(&self, result: &AgentResult<Reply>) {
         let error = match result {
             Ok(Reply::Failed(failure)) => Some(text_of(failure)),
             Err(error) => Some(error.to_string()),
@@ -91,44 +92,4 @@ fn text_of(failure: &Failure) -> String {
         _ => None,
     };
     failure.parts.iter().find_map(text).unwrap_or_else(|| "the call failed".to_owned())
-}
-
-/// A backend whose calls are recorded. Several backends can share a record, such as the tools of one server.
-pub struct RecordedBackend {
-    backend: Arc<dyn Backend>,
-    record: Arc<CallRecord>,
-}
-
-impl RecordedBackend {
-    /// Records the calls of a backend.
-    pub fn new(backend: Arc<dyn Backend>, record: Arc<CallRecord>) -> Self {
-        Self { backend, record }
-    }
-}
-
-impl Backend for RecordedBackend {
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
-        Box::pin(async move {
-            self.record.begin();
-            let turn = call.turn;
-            let result = self.backend.call(call).await;
-            // What ends a cancelled call says nothing about the backend.
-            if !turn.cancel.is_cancelled() {
-                self.record.end(&result);
-            }
-            result
-        })
-    }
-
-    fn kind(&self) -> BackendKind {
-        self.backend.kind()
-    }
-
-    fn may_ask(&self) -> bool {
-        self.backend.may_ask()
-    }
-
-    fn abandoned(&self, scope: &Scope, task: &TaskId) {
-        self.backend.abandoned(scope, task);
-    }
 }

@@ -1,4 +1,4 @@
-//! Counts the calls of backends, and makes their spans.
+//! Counts and records the calls of backends, and makes their spans.
 
 use std::time::Instant;
 
@@ -9,11 +9,12 @@ use engine::{
 
 use tracing::Span;
 
-use crate::backend::{Call, Reply};
+use crate::backend::{Call, CallRecord, Reply};
 
 /// A call of a backend in progress; counted when it ends, as canceled if it is dropped before.
 pub(super) struct MeasuredCall<'a> {
     turn: &'a Turn,
+    record: &'a CallRecord,
     kind: BackendKind,
     begun: Instant,
     outcome: BackendOutcome,
@@ -22,7 +23,8 @@ pub(super) struct MeasuredCall<'a> {
 }
 
 impl<'a> MeasuredCall<'a> {
-    pub(super) fn begin(call: &Call<'a>, kind: BackendKind) -> Self {
+    pub(super) fn begin(call: &Call<'a>, kind: BackendKind, record: &'a CallRecord) -> Self {
+        record.begin();
         let span = tracing::debug_span!(
             target: "a2ad::backend",
             "backend call",
@@ -31,13 +33,16 @@ impl<'a> MeasuredCall<'a> {
             kind = BackendKind::LABELS[kind as usize],
             outcome = tracing::field::Empty,
         );
-        Self { turn: call.turn, kind, begun: Instant::now(), outcome: BackendOutcome::Canceled, span }
+        Self { turn: call.turn, record, kind, begun: Instant::now(), outcome: BackendOutcome::Canceled, span }
     }
 
     /// The backend has returned this.
     pub(super) fn end(mut self, result: &AgentResult<Reply>) {
+        if self.turn.cancel.is_cancelled() {
+            return;
+        }
+        self.record.end(result);
         self.outcome = match result {
-            _ if self.turn.cancel.is_cancelled() => BackendOutcome::Canceled,
             Ok(Reply::Done(_) | Reply::Streamed) => BackendOutcome::Done,
             Ok(Reply::Failed(failure)) if failure.retryable => BackendOutcome::RetryableFailure,
             Ok(Reply::Failed(_)) | Err(_) => BackendOutcome::Failure,

@@ -37,16 +37,7 @@ pub(crate) struct TestServer(Engine);
 impl TestServer {
     /// With a store in this folder.
     pub(crate) fn start(folder: &Path, tool: CommandTool) -> Self {
-        let skill = BackendSkill {
-            id: "tool".into(),
-            description: "A command.".into(),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_schema: None,
-            output_schema: None,
-            on_crash: tool.protocol.on_crash(),
-            backend: Arc::new(tool),
-        };
+        let skill = BackendSkill::new("tool", "A command.".into(), tool.protocol.on_crash(), Arc::new(tool));
         let (feed, clock) = (Feed::default(), Clock::system());
         let options = SqliteOptions { sync: false, ..SqliteOptions::at(folder.join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();

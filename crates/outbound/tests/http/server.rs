@@ -29,16 +29,8 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// With the HTTP function `fx`.
     pub(crate) fn new(config: &HttpConfig) -> Self {
-        Self::with(BackendSkill {
-            id: "fx".into(),
-            description: String::new(),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_schema: None,
-            output_schema: None,
-            on_crash: OnCrash::Retry,
-            backend: Arc::new(HttpFunction::new(config, Dialer::new()).unwrap()),
-        })
+        let function = Arc::new(HttpFunction::new(config, Dialer::new()).unwrap());
+        Self::with(BackendSkill::new("fx", String::new(), OnCrash::Retry, function))
     }
 
     pub(crate) fn with(skill: BackendSkill) -> Self {

@@ -214,14 +214,10 @@ impl Operation {
     /// The operation as a skill.
     pub fn skill(&self, dialer: &Dialer) -> BackendSkill {
         BackendSkill {
-            id: self.id.clone(),
-            description: self.description.clone(),
             tags: self.tags.clone(),
-            examples: Vec::new(),
             input_schema: Some(self.input_schema.clone()),
             output_schema: self.output_schema.clone(),
-            on_crash: self.on_crash,
-            backend: self.backend(dialer),
+            ..BackendSkill::new(&self.id, self.description.clone(), self.on_crash, self.backend(dialer))
         }
     }
 }
