@@ -227,6 +227,10 @@ impl<W: Write> Write for LogWriter<W> {
 
 /// Escapes the marks that change the direction of text; the same in JSON and in text.
 fn without_direction(line: &[u8]) -> Cow<'_, [u8]> {
+    // Almost every line; far cheaper than a look at each character.
+    if line.is_ascii() {
+        return line.into();
+    }
     let text = String::from_utf8_lossy(line);
     if !text.contains(changes_direction) {
         return line.into();

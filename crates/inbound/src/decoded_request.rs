@@ -1,6 +1,6 @@
 //! The way of a decoded request to the engine, the same for every binding.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use engine::{Call, CallResponse, Origin, Resume, StreamEnd, TaskPolicy};
 use protocol::{Dialect, Error, Operation, OperationKind, Reply, Violation};
@@ -70,8 +70,8 @@ async fn call_engine(
     let stream = if is_stream { Some(exchange.open_stream()?) } else { None };
     let task_policy = task_policy.unwrap_or(endpoint.profile().task_policy);
     let answered = {
-        // In its place: moving the future of a call copies several kilobytes.
-        let mut call = pin!(server.engine.call(call(exchange, origin, wait, task_policy)?, operation));
+        // Boxed here: otherwise each of the futures around it has room for it, and moving one of them copies all.
+        let mut call = Box::pin(server.engine.call(call(exchange, origin, wait, task_policy)?, operation));
         tokio::select! {
             // Most calls end without a look at the other branch.
             biased;

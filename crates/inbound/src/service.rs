@@ -12,8 +12,9 @@ use std::{
     collections::BTreeMap,
     convert::Infallible,
     net::IpAddr,
+    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use axum::{Router, body::Body, extract::Request, response::Response};
@@ -24,6 +25,7 @@ use futures_util::{
 };
 use http::{HeaderValue, Method, header};
 use hyper::body::Body as _;
+use pin_project_lite::pin_project;
 use protocol::{Dialect, Error, Operation, OperationKind, model::Secret};
 use tracing::Instrument as _;
 
@@ -300,12 +302,35 @@ fn dispatch(
 /// A handler that refuses a request drops its body unread. The connection has to notice that before it writes the head
 /// of the response: over HTTP/1.1 it cannot go on after a body that has not arrived, and has to announce that it closes.
 fn handled(response: impl Future<Output = Response> + Send + 'static) -> BoxFuture<'static, Response> {
-    Box::pin(response.then(|response| async {
-        if !response.status().is_success() {
-            tokio::task::yield_now().await;
+    Box::pin(Handled { response, refusal: None })
+}
+
+pin_project! {
+    /// The future of [`handled`]. An async block would have the other future twice, and move it between the two places.
+    struct Handled<F> {
+        #[pin]
+        response: F,
+        // It is returned at the next poll.
+        refusal: Option<Response>,
+    }
+}
+
+impl<F: Future<Output = Response>> Future for Handled<F> {
+    type Output = Response;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let handled = self.project();
+        if let Some(refusal) = handled.refusal.take() {
+            return Poll::Ready(refusal);
         }
-        response
-    }))
+        let response = ready!(handled.response.poll(cx));
+        if response.status().is_success() {
+            return Poll::Ready(response);
+        }
+        *handled.refusal = Some(response);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
 }
 
 fn answered(response: Response) -> BoxFuture<'static, Response> {
