@@ -1,4 +1,4 @@
-//! Every path and type that ARCHITECTURE.md and CONTRIBUTING.md name exists.
+//! The pages for contributors name paths and types that exist; links of all pages lead somewhere.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// The pages about the code; of a folder, all of its pages.
+const ABOUT_CODE: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/code/", "docs/decisions/"];
 /// Folders that are not part of the sources.
 const SKIPPED: [&str; 4] = ["target", ".git", "node_modules", ".venv"];
 /// Types of the standard library and of dependencies.
@@ -111,17 +112,35 @@ fn is_type(span: &str) -> bool {
         && span.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':')
 }
 
+/// The pages of the repository: those at its root and below `docs`.
+fn pages(sources: &Sources) -> impl Iterator<Item = (&str, String)> {
+    let pages = sources.files.iter().filter(|file| file.ends_with(".md"));
+    let pages = pages.filter(|file| file.starts_with("docs/") || !file.contains('/'));
+    pages.map(|file| (file.as_str(), fs::read_to_string(root().join(file)).unwrap()))
+}
+
+/// The anchor that GitHub gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase().replace(' ', "-");
+    kept.chars().filter(|character| character.is_alphanumeric() || "-_".contains(*character)).collect()
+}
+
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
+}
+
 #[test]
-fn paths_and_types_in_the_documents_exist() {
+fn paths_and_types_in_the_pages_about_code_exist() {
     let sources = Sources::read();
     let mut missing = Vec::new();
     let mut checked = 0;
-    for document in DOCUMENTS {
-        let text = fs::read_to_string(root().join(document)).unwrap();
+    let about_code = |page: &str| ABOUT_CODE.iter().any(|start| page.starts_with(start));
+    for (page, text) in pages(&sources).filter(|(page, _)| about_code(page)) {
         for span in code_spans(&text) {
             if is_path(span) {
                 let absent = expand(span).into_iter().filter(|path| !sources.has_path(path));
-                missing.extend(absent.map(|path| format!("{document}: {path}")));
+                missing.extend(absent.map(|path| format!("{page}: {path}")));
                 checked += 1;
             } else if is_type(span) {
                 let (name, member) = span.split_once("::").unwrap_or((span, ""));
@@ -129,7 +148,7 @@ fn paths_and_types_in_the_documents_exist() {
                     || sources.has_type(name) && (member.is_empty() || sources.has_member(member));
                 // Operations of the protocol and variants are named without their type.
                 if !(exists || member.is_empty() && sources.has_member(name)) {
-                    missing.push(format!("{document}: {span}"));
+                    missing.push(format!("{page}: {span}"));
                 }
                 checked += 1;
             }
@@ -137,4 +156,26 @@ fn paths_and_types_in_the_documents_exist() {
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     assert!(checked > 100, "only {checked} were checked");
+}
+
+#[test]
+fn links_between_the_pages_lead_to_files_and_headings() {
+    let sources = Sources::read();
+    let mut broken = Vec::new();
+    for (page, text) in pages(&sources) {
+        let prose: String = text.split("```").step_by(2).collect();
+        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.contains("://")) {
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let folder = root().join(page).parent().unwrap().to_path_buf();
+            let file = if path.is_empty() { root().join(page) } else { folder.join(path) };
+            let leads = file.exists()
+                && (heading.is_empty()
+                    || anchors(&fs::read_to_string(&file).unwrap()).iter().any(|anchor| anchor == heading));
+            if !leads {
+                broken.push(format!("{page}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
