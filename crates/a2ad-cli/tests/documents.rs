@@ -1,4 +1,5 @@
-//! The pages for contributors name paths and types that exist; links of all pages lead somewhere.
+//! The pages for contributors name paths and types that exist; links of all pages lead somewhere; pages have a size and
+//! lines that can be read.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
@@ -9,6 +10,10 @@ use std::{
 
 /// The pages about the code; of a folder, all of its pages.
 const ABOUT_CODE: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/code/", "docs/decisions/"];
+/// The largest size of a page, in bytes.
+const SIZES: [(&str, usize); 2] = [("README.md", 10_000), ("ARCHITECTURE.md", 16_000)];
+/// The longest line of prose, in characters.
+const LINE: usize = 140;
 /// Folders that are not part of the sources.
 const SKIPPED: [&str; 4] = ["target", ".git", "node_modules", ".venv"];
 /// Types of the standard library and of dependencies.
@@ -178,4 +183,22 @@ fn links_between_the_pages_lead_to_files_and_headings() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn pages_have_a_size_and_lines_that_can_be_read() {
+    let sources = Sources::read();
+    let mut wrong = Vec::new();
+    for (page, text) in pages(&sources) {
+        let size = SIZES.iter().find(|(name, _)| *name == page);
+        wrong
+            .extend(size.filter(|size| text.len() > size.1).map(|_| format!("{page}: {} bytes", text.len())));
+        let prose: String = text.split("```").step_by(2).collect();
+        // Pages that a program writes have long lines, and so have entries of the changelog.
+        let written = text.starts_with("<!-- Made by") || ["BENCHMARKS.md", "CHANGELOG.md"].contains(&page);
+        let prose = if written { "" } else { prose.as_str() };
+        let long = prose.lines().filter(|line| !line.starts_with('|') && line.chars().count() > LINE);
+        wrong.extend(long.map(|line| format!("{page}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

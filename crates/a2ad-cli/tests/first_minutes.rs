@@ -644,14 +644,14 @@ async fn the_configuration_file_is_found_by_flag_variable_and_default_path() {
     assert!(shown.contains("none.toml (named by A2AD_CONFIG) cannot be read"), "{shown}");
 }
 
-/// The crash demonstration in README.md works as written, except for the port.
+/// The crash demonstration in docs/protocols.md works as written, except for the port, and loses no event.
 #[tokio::test]
-async fn the_crash_demo_of_the_readme_works_as_pasted() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let demo = readme.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+async fn the_crash_demo_of_the_pages_works_as_pasted() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let demo = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let demo: Vec<&str> = demo.filter(|block| block.contains("kill -9")).collect();
-    assert_eq!(demo.len(), 1, "README has one such block");
+    assert_eq!(demo.len(), 1, "the page has one such block");
     let folder = tempfile::tempdir().unwrap();
     let programs = folder.path().join("target/release");
     std::fs::create_dir_all(&programs).unwrap();
@@ -714,10 +714,10 @@ async fn the_log_is_complete_when_the_store_fails() {
     assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
 
-/// README.md names exactly the files of the store while it is open; a clean stop leaves the database, the
+/// docs/operations.md names exactly the files of the store while it is open; a clean stop leaves the database, the
 /// audit log and the keys.
 #[tokio::test]
-async fn the_readme_names_the_files_of_the_store() {
+async fn the_pages_name_the_files_of_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), None)).await;
     program.post("/a2a/echo", &send("SendMessage", "hello")).await;
@@ -730,8 +730,9 @@ async fn the_readme_names_the_files_of_the_store() {
     let open = [".audit.jsonl", ".keys", ".lock"].map(|end| format!("a2ad.db{end}"));
     let database = ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal"].map(str::to_owned);
     assert_eq!(files(), [&database[..], &open].concat());
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let named = readme.split_once("The store is five files and a folder: ").unwrap().1;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let named = page.split_once("The store is five files and a folder: ").unwrap().1;
     let named = named.split("\n\n").next().unwrap();
     let is_named =
         |file: &String| named.contains(&format!("`{file}`")) || named.contains(&format!("`{file}/`"));
