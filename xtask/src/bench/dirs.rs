@@ -22,13 +22,13 @@ impl BenchDirs {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
             .context("xtask is a directory of the repository")?;
-        cargo(root, &["build", "--release", "-p", "a2ad-cli"])?;
+        cargo(root, &["build", "--profile", "dist", "-p", "a2ad-cli"])?;
         cargo(root, &["build", "--release", "--manifest-path", "bench/Cargo.toml"])?;
         let target =
             |default: &str| root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or(default.into()));
         let dirs = Self {
             root: root.to_owned(),
-            a2ad: target("target").join("release/a2ad"),
+            a2ad: target("target").join("dist/a2ad"),
             bench: target("bench/target").join("release"),
             scratch: target("target").join("bench-scratch"),
         };
