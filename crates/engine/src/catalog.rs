@@ -169,7 +169,7 @@ impl RegisteredAgent {
     }
 
     fn only_skill(&self) -> Option<&Arc<Skill>> {
-        self.skills.iter().next().filter(|_| self.skills.len() == 1)
+        self.skills.iter().next().filter(|_| self.skills.len() == 1 && self.skills.pending().is_empty())
     }
 
     /// The skills that have their own time to wait for the client.

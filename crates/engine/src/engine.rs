@@ -10,6 +10,8 @@ use protocol::{
     error::excerpt, model::Secret,
 };
 
+use tokio::sync::Semaphore;
+
 use crate::{
     access::{
         access_changes::AccessChanges,
@@ -27,7 +29,8 @@ use crate::{
     memory::{MemoryBudget, Reservation},
     metrics::{DiskUsage, PushMetrics, RunMetrics, RunnerLoad, StoreMetrics},
     operations::{
-        self, contended_tasks::ContendedTasks, operators::OperatorTasks, task_numbers::TaskNumbers,
+        self, contended_tasks::ContendedTasks, operators::OperatorTasks, submit::named_skill::MAX_WAITING,
+        task_numbers::TaskNumbers,
     },
     origin::Origin,
     push::{Deliverer, Deliveries, Holds, IsRevokedPrincipal, PushSetup, Records, Worker},
@@ -50,6 +53,8 @@ pub(crate) struct EngineInner {
     pub(crate) clock: Clock,
     pub(crate) contended_tasks: ContendedTasks,
     pub(crate) task_numbers: TaskNumbers,
+    /// Places for messages that name a skill which is not known yet.
+    pub(crate) skill_waits: Semaphore,
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
     api_keys: Arc<ApiKeys>,
@@ -227,6 +232,7 @@ impl Engine {
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
         let contended_tasks = ContendedTasks::new();
+        let skill_waits = Semaphore::new(MAX_WAITING);
         let api_keys = ApiKeys::new(Arc::clone(&store)).announcing(access_changes.clone());
         let api_keys = Arc::new(api_keys);
         Self(Arc::new(EngineInner {
@@ -236,6 +242,7 @@ impl Engine {
             runner,
             clock,
             task_numbers,
+            skill_waits,
             contended_tasks,
             ids,
             seal_key,

@@ -63,8 +63,8 @@ pub use retention::Retention;
 pub use runner::{Limits, STOP_GRACE};
 pub use seal::Sealer;
 pub use skill::{
-    Arguments, DeclaredSchema, Guards, HiddenSkills, LargeCheck, RunPolicy, RunSettings, SchemaCheck, Skill,
-    SkillInput, SkillSchema, SkillSet, SkillVisibility,
+    Arguments, DeclaredSchema, Guard, GuardedCall, Guards, HiddenSkills, LargeCheck, RunPolicy, RunSettings,
+    SchemaCheck, Skill, SkillInput, SkillSchema, SkillSet, SkillVisibility,
 };
 pub use store::Store;
 pub use stream::{Frame, StreamEnd, StreamItem, TaskStream};

@@ -8,7 +8,7 @@ mod list_tasks;
 pub(crate) mod operators;
 mod push_configs;
 mod send_message;
-mod submit;
+pub(crate) mod submit;
 mod subscribe_to_task;
 pub(crate) mod task_numbers;
 

@@ -317,6 +317,11 @@ impl Runner {
         self.draining.is_cancelled()
     }
 
+    /// Resolves when graceful shutdown starts.
+    pub(crate) async fn draining(&self) {
+        self.draining.cancelled().await;
+    }
+
     /// Stops starting new runs.
     pub(crate) fn drain(&self) {
         self.draining.cancel();

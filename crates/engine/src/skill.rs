@@ -12,14 +12,13 @@ mod run_policy;
 mod schema;
 mod select;
 mod set;
-mod starting;
 
 use std::sync::Arc;
 
 use protocol::{Json, model::AgentSkill};
 
 pub use arguments::Arguments;
-pub use guards::Guards;
+pub use guards::{Guard, GuardedCall, Guards};
 pub(crate) use inner_call::{Calls, InnerCall};
 pub use run_policy::{RunPolicy, RunSettings};
 pub use schema::{DeclaredSchema, LargeCheck, SchemaCheck, SkillSchema};
@@ -78,7 +77,7 @@ impl Skill {
             output: None,
             run: RunSettings::default(),
             visibility: SkillVisibility::default(),
-            guards: Guards,
+            guards: Guards::default(),
             work,
         }
     }

@@ -2,23 +2,24 @@
 //!
 //! A message without a task id starts a new task ([`start`]); a message to a task is its next input
 //! ([`follow_up`]); a duplicate gets the reply of the first one ([`replay`]). [`turn`] starts the run, in one
-//! commit where possible.
+//! commit where possible. A message may name a skill whose server still starts ([`named_skill`]).
 
 mod follow_up;
+pub(crate) mod named_skill;
 mod replay;
 mod start;
 mod turn;
 
 use std::{collections::HashSet, sync::Arc};
 
-use protocol::{
-    Dialect, ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState, Timestamp,
-};
+use protocol::{ErrorKind, Json, Message, PushConfig, SendMessage, Task, TaskId, TaskState, Timestamp};
 
-use self::turn::{StartResult, queue_full};
+use self::{
+    named_skill::skill_field,
+    turn::{StartResult, queue_full},
+};
 use super::{get_task, push_configs::WebhookRequest};
 use crate::{
-    access::scope::Scope,
     catalog::RegisteredAgent,
     context::Conversation,
     engine::{Call, EngineInner, ResponseNote},
@@ -28,10 +29,7 @@ use crate::{
     log::{Entry, Log, Seq},
     operations::idempotency,
     runner::TurnInput,
-    skill::{
-        Skill,
-        call::{CallRequest, SkillCall, Stage},
-    },
+    skill::call::{CallRequest, SkillCall},
     store::{
         Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NewWebhook, NotCommitted,
         TaskRow, View, Visibility,
@@ -79,7 +77,16 @@ pub(super) async fn submit(
     wait_mode: WaitMode,
 ) -> Result<Submitted> {
     let skill_field = skill_field(call.dialect(), &req);
-    let skill = requested_skill(registered, &call.scope, skill_field, &req)?;
+    let skill = req.requested_skill();
+    let updated;
+    let registered = match &skill {
+        Some(asked) if registered.skill_for(asked, &call.scope).is_none() => {
+            updated =
+                Box::pin(named_skill::await_agent(engine, &call, registered, asked, skill_field)).await?;
+            &updated
+        }
+        _ => registered,
+    };
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let task_metadata = req.metadata.as_ref().filter(|_| call.dialect().rules().copies_request_metadata);
@@ -187,39 +194,6 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
     }
 }
 
-/// The longest list of skills in an error.
-const MAX_LISTED_SKILLS: usize = 50;
-
-/// The skill the message requests; an error if the agent does not have it for this caller.
-fn requested_skill(
-    registered: &RegisteredAgent,
-    caller: &Scope,
-    field: &str,
-    req: &SendMessage,
-) -> Result<Option<String>> {
-    let Some(asked) = req.requested_skill() else { return Ok(None) };
-    if registered.skill_for(&asked, caller).is_some() {
-        return Ok(Some(asked));
-    }
-    let known = || registered.skills_for(caller).map(Skill::id);
-    let listed: Vec<&str> = known().take(MAX_LISTED_SKILLS).collect();
-    let wanted = match (listed.as_slice(), known().count() - listed.len()) {
-        ([], _) => "expected none: this agent has no skills to choose from".to_owned(),
-        (listed, 0) => format!("expected one of {}", listed.join(", ")),
-        (listed, more) => format!("expected one of {} and {more} more on its card", listed.join(", ")),
-    };
-    Err(Error::invalid(field, wanted))
-}
-
-/// The request field that holds the skill id, for error texts.
-fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
-    match (&req.skill, dialect) {
-        (None, _) => "metadata.skillId",
-        (Some(_), Dialect::Draft) => "skill",
-        (Some(_), Dialect::V03 | Dialect::V03Proto | Dialect::V1) => "configuration.skillId",
-    }
-}
-
 /// The task of a conversation that waits for input or authentication; the one with the newest status if there
 /// are several.
 async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) -> Result<Option<TaskRow>> {
@@ -280,7 +254,6 @@ impl SendContext<'_> {
             message,
             history: &[],
             saved: None,
-            stage: Stage::Request,
         }
     }
 

@@ -16,7 +16,7 @@ use std::{
 use crate::access::scope::Scope;
 
 /// The turns of this process that may ask.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AskingTurns {
     hasher: RandomState,
     /// By the hash of tenant and principal; those without such a turn are not here.
@@ -26,6 +26,7 @@ pub(crate) struct AskingTurns {
 }
 
 /// One turn that may ask. It counts until [`end`](Self::end), or until it is dropped.
+#[derive(Debug)]
 pub(crate) struct AskingTurn {
     turns: Arc<AskingTurns>,
     principal: u64,

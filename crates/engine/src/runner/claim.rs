@@ -9,8 +9,13 @@ use protocol::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Runner, Slot, claimed::run_claimed, scheduler::Grant, slot::ProbationPermit};
-use crate::store::{Advance, Change, Due, NotCommitted, ReadFuture, Receipt, Step, StoreError, Visibility};
+use super::{
+    Runner, Slot,
+    claimed::{run_claimed, select_skill},
+    scheduler::Scheduler,
+    slot::ProbationPermit,
+};
+use crate::store::{Advance, Change, Due, NotCommitted, ReadFuture, Receipt, StoreError, Visibility};
 
 /// Due tasks read at a time, at least.
 const MIN_BATCH: usize = 1_024;
@@ -44,6 +49,7 @@ impl Claimer {
     /// Runs until graceful shutdown starts.
     pub(super) async fn run(mut self) {
         let draining = self.runner.draining.clone();
+        let mut changes = self.runner.catalog().changes();
         while !draining.is_cancelled() {
             self.runner.update_limits();
             if self.reading.is_none() && self.must_read() {
@@ -58,6 +64,7 @@ impl Claimer {
                 biased;
                 () = draining.cancelled() => {}
                 (now, read) = read_result(&mut self.reading) => self.finish_read(now, read),
+                Ok(()) = changes.changed() => self.runner.slots(Scheduler::retry_unselected),
                 () = self.runner.wake.notified() => {}
                 () = tokio::time::sleep_until(wake_at) => {}
             }
@@ -115,20 +122,29 @@ impl Claimer {
         }
     }
 
-    /// Claims the work that got slots. All claims are queued before the first is durable, so that they share a sync.
+    /// Claims the work that got slots. All claims are queued before the first is durable, so that they share a sync; only
+    /// work whose skill has to be selected is read before its claim.
     fn claim_granted(&self) {
         for grant in self.runner.slots(|scheduler| scheduler.take_granted()) {
             let registration = self.runner.register(grant.no, CancellationToken::new());
-            let mut slot = Slot::granted(&self.runner, &grant);
+            let slot = Slot::granted(&self.runner, &grant);
             let permit = ProbationPermit::granted(&self.runner, &grant);
-            let receipt = self.claim(&grant);
+            let is_selected = grant.skill_by.is_none() || grant.probation;
+            let receipt = is_selected.then(|| claim(&self.runner, Advance::new(grant.no, grant.step())));
             let runner = Arc::clone(&self.runner);
             self.runner.tracker.spawn(async move {
+                let (mut slot, receipt) = match receipt {
+                    Some(receipt) => (slot, receipt),
+                    None => match select_skill(&runner, slot, grant).await {
+                        Some((slot, change)) => (slot, claim(&runner, change)),
+                        None => return,
+                    },
+                };
                 let result = receipt.await;
                 slot.asking = runner.slots(|scheduler| scheduler.finish_claim(grant.no));
                 match result {
                     Ok(claimed) => {
-                        run_claimed(&runner, slot, registration, grant.no, claimed, permit).await;
+                        run_claimed(&runner, slot, registration, grant, claimed, permit).await;
                     }
                     // The task was canceled or has expired while it waited.
                     Err(NotCommitted::Conflict(_)) => {}
@@ -138,15 +154,12 @@ impl Claimer {
             });
         }
     }
+}
 
-    fn claim(&self, grant: &Grant) -> Receipt {
-        let claim = Advance {
-            // A task that was queued or survived a crash is visible for good.
-            visibility: Some(Visibility::Visible),
-            ..Advance::new(grant.no, Step::Claim { probation: grant.probation })
-        };
-        self.runner.store().commit(Change::Advance(Box::new(claim)))
-    }
+fn claim(runner: &Runner, change: Advance) -> Receipt {
+    // A task that was queued or survived a crash is visible for good.
+    let change = Advance { visibility: Some(Visibility::Visible), ..change };
+    runner.store().commit(Change::Advance(Box::new(change)))
 }
 
 /// The result of the read in progress; never, if there is none.

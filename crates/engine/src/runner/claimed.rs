@@ -2,11 +2,15 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use protocol::{ArtifactId, Message};
-
+use futures_util::future::Either;
+use protocol::{ArtifactId, Message, Timestamp};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Registration, Run, Runner, Slot, TurnInput, slot::ProbationPermit};
+use super::{
+    Registration, Run, Runner, Slot, TurnInput,
+    scheduler::{Grant, skill_wait_end},
+    slot::ProbationPermit,
+};
 use crate::{
     access::scope::Scope,
     agent::OnCrash,
@@ -19,11 +23,12 @@ use crate::{
         call::{CallRequest, SkillCall, Stage},
     },
     store::{
-        Advance, Change, Committed, JournalStep, LogReader, NotCommitted, SavedState, SkillSource, Step,
-        StepOwner, StoreError, TaskRow, Visibility, WorkItem,
+        Advance, Change, Committed, JournalStep, LogReader, LogSlice, NotCommitted, SavedState, SkillSource,
+        Step, StepOwner, StoreError, TaskRow, Visibility, WorkItem,
     },
     task::{
         CurrentState, PublicIds, Reason,
+        artifact_log::ArtifactLog,
         earlier_artifacts::EarlierArtifacts,
         journal::TurnJournal,
         turn::failure,
@@ -64,15 +69,51 @@ impl Probation {
     }
 }
 
+/// Selects the skill of a task before it is claimed, so that the claim records it. Returns that claim; `None` if the task is
+/// not claimed, because its skill is not known yet or it is gone.
+pub(super) async fn select_skill(runner: &Arc<Runner>, slot: Slot, grant: Grant) -> Option<(Slot, Advance)> {
+    let claim = Advance::new(grant.no, grant.step());
+    // What cannot be read or is not registered is claimed, and then fails or is retried like any other task.
+    let Ok(work) = work_of(runner, grant.no).await else { return Some((slot, claim)) };
+    let Some(WorkItem { row, scope, saved, log, .. }) = work else {
+        runner.slots(|scheduler| scheduler.finish_claim(grant.no));
+        return None;
+    };
+    let Some(registered) = runner.catalog().load().get(scope.tenant(), scope.agent()).cloned() else {
+        return Some((slot, claim));
+    };
+    let Ok((start, _)) = read_turn(runner, &row, &scope, log).await else { return Some((slot, claim)) };
+    let message = Arc::new(start.message);
+    let call = call_of(runner, &registered, &row, &scope, &start.history, &message, saved.as_ref());
+    if let Some(skill_by) = wait_end(runner, &call, grant) {
+        slot.await_skill(&registered, grant, skill_by);
+        return None;
+    }
+    let deadline = call.deadline_of(&row, row.status_at);
+    if let Some(deadline) = deadline {
+        runner.plan_sweep(deadline);
+    }
+    let (skill, skill_source, _) = call.selected();
+    Some((slot, Advance { skill, skill_source, deadline, ..claim }))
+}
+
+/// Until when a call waits for its skill; `None` if it does not, or has waited long enough.
+fn wait_end(runner: &Runner, call: &SkillCall, grant: Grant) -> Option<Timestamp> {
+    let now = runner.clock().now();
+    let skill_by = grant.skill_by.unwrap_or_else(|| skill_wait_end(now));
+    (call.awaits_skill() && skill_by > now).then_some(skill_by)
+}
+
 /// Runs a claimed task. On any error the task does not stay claimed: it is retried later or fails.
 pub(super) async fn run_claimed(
     runner: &Arc<Runner>,
     slot: Slot,
     registration: Registration,
-    no: TaskNo,
+    grant: Grant,
     claimed: Committed,
     permit: Option<ProbationPermit>,
 ) {
+    let no = grant.no;
     let work = match work_of(runner, no).await {
         Ok(Some(work)) => work,
         Ok(None) => return,
@@ -87,7 +128,7 @@ pub(super) async fn run_claimed(
         return fail_task(runner, &names, no, claimed, why).await;
     };
     let policy = registered.policy(work.row.skill.as_deref(), runner.limits());
-    match prepare(runner, &registered, work, names.clone(), claimed).await {
+    match prepare(runner, &registered, work, names.clone(), grant, claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
             let mut run = Run::new(runner, Some(slot), *input, current, attempt, Some(registration));
@@ -96,6 +137,12 @@ pub(super) async fn run_claimed(
             run.drive(runner, claimed).await;
         }
         Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, why).await,
+        Ok(Prepared::AwaitsSkill(skill_by)) => {
+            let at = runner.clock().now();
+            let release = Advance::new(no, Step::Release { fence: claimed.fence, at });
+            record(runner, no, Change::Advance(Box::new(release))).await;
+            slot.await_skill(&registered, grant, skill_by);
+        }
         Err(error) => {
             let known = Some((&names, policy));
             release_or_fail(runner, &slot, known, no, claimed, permit.is_some(), error).await;
@@ -109,6 +156,8 @@ enum Prepared {
     Ready(Box<TurnInput>, CurrentState),
     /// It must fail, with the reason for the client.
     MustFail(Message),
+    /// Its skill is not known yet; it waits until this time at most.
+    AwaitsSkill(Timestamp),
 }
 
 async fn prepare(
@@ -116,6 +165,7 @@ async fn prepare(
     registered: &Arc<RegisteredAgent>,
     work: WorkItem,
     names: PublicIds,
+    grant: Grant,
     claimed: Committed,
 ) -> crate::Result<Prepared> {
     let WorkItem { row, scope, saved, journal, log } = work;
@@ -126,15 +176,7 @@ async fn prepare(
         let text = format!("poisoned: the server crashed {} times while this task ran", row.crashes);
         return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
     }
-    let mut finder = TurnStartFinder::new(row.unanswered);
-    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log).waiting();
-    while let Some(slice) = reader.next().await? {
-        for (seq, entry) in &slice {
-            finder.add(*seq, entry)?;
-        }
-    }
-    let (start, artifacts) =
-        finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    let (start, artifacts) = read_turn(runner, &row, &scope, log).await?;
     let journal: Vec<_> = journal.into_iter().filter(|step| belongs_to(step, start.seq)).collect();
     if row.deaths > 0
         && let Some(guarded) = TurnJournal::new(&journal).crashed_guard()
@@ -145,9 +187,15 @@ async fn prepare(
     }
     let message = Arc::new(start.message.clone());
     let history = &start.history;
-    let skill_call = select_skill(runner, registered, &row, &scope, history, &message, saved.as_ref()).await;
+    let mut skill_call = call_of(runner, registered, &row, &scope, history, &message, saved.as_ref());
+    if let Some(skill_by) = wait_end(runner, &skill_call, grant) {
+        return Ok(Prepared::AwaitsSkill(skill_by));
+    }
+    if skill_call.awaits_skill() {
+        skill_call.end_wait();
+    }
+    let (skill_call, deadline) = admit(runner, &row, skill_call, claimed).await?;
     let policy = skill_call.policy;
-    record_skill(runner, &row, &skill_call, claimed).await?;
     if row.deaths > 0
         && policy.on_crash == OnCrash::Fail
         && let Some(why) = TurnJournal::new(&journal).interruption(&names)
@@ -168,7 +216,7 @@ async fn prepare(
         names,
         scope,
         call: skill_call,
-        deadline: row.deadline,
+        deadline,
         origin: row.origin,
         seq: start.seq,
         open_artifacts,
@@ -183,8 +231,25 @@ async fn prepare(
     Ok(Prepared::Ready(Box::new(input), current))
 }
 
-/// The call that a claimed task makes.
-async fn select_skill(
+/// The start of the turn of a task, and the artifacts of its log, which begins with `log`.
+async fn read_turn(
+    runner: &Runner,
+    row: &TaskRow,
+    scope: &Scope,
+    log: LogSlice,
+) -> crate::Result<(TurnStart, ArtifactLog)> {
+    let mut finder = TurnStartFinder::new(row.unanswered);
+    let mut reader = LogReader::new(&**runner.store(), scope, row, row.last_seq).with_first(log).waiting();
+    while let Some(slice) = reader.next().await? {
+        for (seq, entry) in &slice {
+            finder.add(*seq, entry)?;
+        }
+    }
+    finder.finish().ok_or_else(|| crate::Error::Broken(format!("task number {} has no message", row.no.0)))
+}
+
+/// The call that a task makes.
+fn call_of(
     runner: &Runner,
     registered: &Arc<RegisteredAgent>,
     row: &TaskRow,
@@ -195,7 +260,7 @@ async fn select_skill(
 ) -> SkillCall {
     let skill = row.skill.as_deref();
     let is_named = row.skill_source != Some(SkillSource::Server);
-    SkillCall::decide(CallRequest {
+    SkillCall::select(CallRequest {
         registered,
         limits: runner.limits(),
         scope,
@@ -204,32 +269,39 @@ async fn select_skill(
         message,
         history,
         saved,
-        stage: if row.admitted { Stage::Accepted } else { Stage::Answer },
     })
-    .await
 }
 
-/// Records a skill that was selected only now: its servers had not started when the message was accepted, or an earlier
-/// version has accepted it.
-async fn record_skill(
+/// Lets a call pass the checks that its message has not passed yet, and returns it with the deadline of the task. What had
+/// to be waited for is recorded before the work begins, so that no attempt repeats it, and so is a skill that the claim has
+/// not recorded: the row is of an earlier version.
+async fn admit(
     runner: &Runner,
     row: &TaskRow,
-    skill_call: &SkillCall,
+    call: SkillCall,
     claimed: Committed,
-) -> crate::Result<()> {
-    let (skill, skill_source, admitted) = skill_call.selected();
-    if skill.is_none() || skill == row.skill {
-        return Ok(());
+) -> crate::Result<(SkillCall, Option<Timestamp>)> {
+    let deadline = call.deadline_of(row, row.status_at);
+    let is_recorded = call.skill.is_none() || call.skill_id() == row.skill;
+    let stage = if row.admitted && is_recorded { Stage::Accepted } else { Stage::Answer };
+    let (call, has_waited) = match call.admit(stage) {
+        Either::Left(call) => (call.await, false),
+        Either::Right(call) => (call.await, true),
+    };
+    if is_recorded && (row.admitted || !has_waited) {
+        return Ok((call, deadline));
     }
+    let (skill, skill_source, admitted) = call.selected();
     let change = Advance {
         skill,
         skill_source,
         admitted: Some(admitted),
+        deadline,
         ..Advance::new(row.no, Step::Report { fence: claimed.fence })
     };
     match runner.store().commit(Change::Advance(Box::new(change))).await {
         // The task was canceled meanwhile: the run finds that out.
-        Ok(_) | Err(NotCommitted::Conflict(_)) => Ok(()),
+        Ok(_) | Err(NotCommitted::Conflict(_)) => Ok((call, deadline)),
         Err(error) => Err(error.into()),
     }
 }

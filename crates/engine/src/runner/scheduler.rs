@@ -14,15 +14,21 @@ mod tests;
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque},
+    collections::{BTreeSet, BinaryHeap, HashMap, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use protocol::Timestamp;
 
 pub(super) use self::classes::{AgentLimits, CallerId};
 use self::classes::{Classes, Key};
-use crate::{access::scope::Scope, ids::TaskNo, runner::AskingTurn, store::DueTask};
+use crate::{
+    access::scope::Scope,
+    ids::TaskNo,
+    runner::AskingTurn,
+    store::{DueTask, Step},
+};
 
 /// The state of all slots and of the work that waits for one.
 pub(super) struct Scheduler {
@@ -37,6 +43,9 @@ pub(super) struct Scheduler {
     suspect_is_next: bool,
     /// Work that is due later; entries that [`Self::known`] does not confirm are obsolete.
     later: BinaryHeap<Reverse<Key>>,
+    /// Work whose skill is not known yet, by the time until which it waits.
+    unselected: BTreeSet<Key>,
+    /// How much work may be due later, and how much may wait for its skill.
     max_later: usize,
     /// Work that has a slot and is to be claimed.
     granted: Vec<Grant>,
@@ -58,6 +67,15 @@ pub(super) enum Arrived {
     Full,
 }
 
+/// How long a task waits until its skill is known: longer than an MCP server may take to start.
+const SKILL_WAIT: Duration = Duration::from_secs(70);
+
+/// Until when a task waits that begins to wait for its skill now.
+pub(super) fn skill_wait_end(now: Timestamp) -> Timestamp {
+    let millis = i64::try_from(SKILL_WAIT.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_add(millis))
+}
+
 /// The place in the queue of work that is not recorded yet. Must be given back to [`Scheduler::recorded`] or
 /// [`Scheduler::withdraw`].
 #[derive(Debug)]
@@ -65,16 +83,27 @@ pub(super) struct Ticket {
     caller: CallerId,
     key: Key,
     number: u64,
+    /// Of work that waits for its skill: as in [`Grant`], and what counts it as a turn that may ask.
+    awaited: Option<(Timestamp, Option<Arc<AskingTurn>>)>,
 }
 
 /// Work to be claimed; it has a slot.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) no: TaskNo,
     /// Whose slot it is.
     pub(super) caller: CallerId,
     /// It starts on probation, and no other suspect starts until [`Scheduler::end_probation`].
     pub(super) probation: bool,
+    /// Its skill is selected before it is claimed, and must be known by this time.
+    pub(super) skill_by: Option<Timestamp>,
+}
+
+impl Grant {
+    /// The step that claims it.
+    pub(super) fn step(&self) -> Step {
+        Step::Claim { probation: self.probation }
+    }
 }
 
 struct Known {
@@ -84,6 +113,8 @@ struct Known {
     stage: Stage,
     /// It counts as a turn that may ask until its run does.
     asking: Option<Arc<AskingTurn>>,
+    /// As in [`Grant`].
+    skill_by: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,6 +125,8 @@ enum Stage {
     Waiting,
     /// Due later.
     Later,
+    /// Waiting until its skill is known. It has no slot, and nothing waits for it.
+    Unselected,
     /// Its claim is being committed.
     Granted,
     /// Claimed during a read of the store.
@@ -110,6 +143,7 @@ impl Scheduler {
             on_probation: false,
             suspect_is_next: true,
             later: BinaryHeap::new(),
+            unselected: BTreeSet::new(),
             max_later: max_waiting.max(1_024),
             granted: Vec::new(),
             wake: false,
@@ -163,7 +197,9 @@ impl Scheduler {
                 let before = self.suspects.iter().take_while(|suspect| suspect.0 < (known.at, no));
                 before.filter(|suspect| suspect.1 == known.caller).count()
             }
-            Stage::Arriving(_) | Stage::Later | Stage::Granted | Stage::Claimed => return None,
+            Stage::Arriving(_) | Stage::Later | Stage::Unselected | Stage::Granted | Stage::Claimed => {
+                return None;
+            }
         };
         Some(before + 1)
     }
@@ -192,14 +228,59 @@ impl Scheduler {
         let at = self.classes.last_at(caller).map_or(at, |last| last.max(at));
         // Messages that race for the same task have one place; at most one of them is recorded.
         if self.known.get(&no).is_none_or(|known| known.stage == Stage::Claimed) {
-            self.insert(no, Known { caller, at, suspect: false, stage: Stage::Arriving(number), asking });
+            let stage = Stage::Arriving(number);
+            self.insert(no, Known { caller, at, suspect: false, stage, skill_by: None, asking });
         }
-        Arrived::Wait(Ticket { caller, key: (at, no), number })
+        Arrived::Wait(Ticket { caller, key: (at, no), number, awaited: None })
+    }
+
+    /// Decides about a message whose skill is not known yet. `None`: too much waits already.
+    pub(super) fn arrive_unselected(
+        &mut self,
+        scope: &Scope,
+        no: TaskNo,
+        at: Timestamp,
+        skill_by: Timestamp,
+        asking: Option<Arc<AskingTurn>>,
+    ) -> Option<Ticket> {
+        if self.unselected.len() >= self.max_later {
+            return None;
+        }
+        let caller = self.classes.caller(scope);
+        self.classes.retain(caller);
+        self.arrivals += 1;
+        let awaited = Some((skill_by, asking));
+        Some(Ticket { caller, key: (at, no), number: self.arrivals, awaited })
+    }
+
+    /// The skill of a task whose caller has a slot is not known yet: the task waits until this time at most.
+    pub(super) fn await_skill(
+        &mut self,
+        grant: Grant,
+        skill_by: Timestamp,
+        at: Timestamp,
+        asking: Option<Arc<AskingTurn>>,
+    ) {
+        let Grant { no, caller, probation: suspect, .. } = grant;
+        let asking = self.remove(no).or(asking);
+        // What is left out is found by the next read of the store.
+        if self.unselected.len() < self.max_later {
+            let (stage, skill_by) = (Stage::Unselected, Some(skill_by));
+            self.insert(no, Known { caller, at, suspect, stage, skill_by, asking });
+        }
+    }
+
+    /// Agents may have other skills: the work that waits for its skill is tried again.
+    pub(super) fn retry_unselected(&mut self) {
+        while let Some(first) = self.unselected.first().copied() {
+            self.begin_waiting(first.1);
+        }
+        self.grant();
     }
 
     /// The message of the ticket is recorded: its turn can be claimed.
     pub(super) fn recorded(&mut self, ticket: &Ticket) {
-        let Ticket { caller, key: (at, no), number } = *ticket;
+        let Ticket { caller, key: (at, no), number, .. } = *ticket;
         match self.known.get_mut(&no) {
             Some(known) if known.stage == Stage::Arriving(number) => {
                 known.stage = Stage::Waiting;
@@ -207,8 +288,12 @@ impl Scheduler {
             }
             Some(Known { stage: Stage::Waiting | Stage::Granted, .. }) => {}
             Some(_) | None => {
-                let asking = self.remove(no);
-                self.insert(no, Known { caller, at, suspect: false, stage: Stage::Waiting, asking });
+                let removed = self.remove(no);
+                let awaited = ticket.awaited.clone();
+                let stage = awaited.as_ref().map_or(Stage::Waiting, |_| Stage::Unselected);
+                let (skill_by, asking) = awaited.unzip();
+                let asking = asking.flatten().or(removed);
+                self.insert(no, Known { caller, at, suspect: false, stage, skill_by, asking });
             }
         }
         self.classes.release(caller);
@@ -249,13 +334,17 @@ impl Scheduler {
         }
         self.remove(no);
         if stage == Stage::Waiting || self.later.len() < self.max_later {
-            self.insert(no, Known { caller, at, suspect, stage, asking });
+            self.insert(no, Known { caller, at, suspect, stage, skill_by: None, asking });
         }
         self.grant();
     }
 
-    /// Work that has become due waits from now on. Returns when the next becomes due.
+    /// Work that has become due waits from now on, and so does what has waited long enough for its skill. Returns when the
+    /// next does.
     pub(super) fn promote(&mut self, now: Timestamp) -> Option<Timestamp> {
+        while let Some((_, no)) = self.unselected.first().copied().filter(|(until, _)| *until <= now) {
+            self.begin_waiting(no);
+        }
         let next = loop {
             let Some(Reverse(key)) = self.later.peek().copied() else { break None };
             if key.0 > now {
@@ -263,17 +352,22 @@ impl Scheduler {
             }
             self.later.pop();
             let known = self.known.get(&key.1);
-            if let Some(known) = known.filter(|known| known.stage == Stage::Later && known.at == key.0) {
-                let Known { caller, at, suspect, .. } = *known;
-                // The caller must exist until the work is in its queue.
-                self.classes.retain(caller);
-                let asking = self.remove(key.1);
-                self.insert(key.1, Known { caller, at, suspect, stage: Stage::Waiting, asking });
-                self.classes.release(caller);
+            if known.is_some_and(|known| known.stage == Stage::Later && known.at == key.0) {
+                self.begin_waiting(key.1);
             }
         };
         self.grant();
-        next
+        next.into_iter().chain(self.unselected.first().map(|(until, _)| *until)).min()
+    }
+
+    /// Puts known work into a queue.
+    fn begin_waiting(&mut self, no: TaskNo) {
+        let Some(&Known { caller, at, suspect, skill_by, .. }) = self.known.get(&no) else { return };
+        // The caller must exist until the work is in its queue.
+        self.classes.retain(caller);
+        let asking = self.remove(no);
+        self.insert(no, Known { caller, at, suspect, stage: Stage::Waiting, skill_by, asking });
+        self.classes.release(caller);
     }
 
     /// The store is going to be read; [`Self::finish_read`] follows.
@@ -319,13 +413,17 @@ impl Scheduler {
     ) {
         let asking = match self.known.get(&task.no).map(|known| known.stage) {
             Some(Stage::Later) => self.remove(task.no),
-            Some(Stage::Arriving(_) | Stage::Waiting | Stage::Granted | Stage::Claimed) => return,
+            Some(
+                Stage::Arriving(_) | Stage::Waiting | Stage::Unselected | Stage::Granted | Stage::Claimed,
+            ) => return,
             None => asking(task),
         };
         // Work that was scheduled by a wrong clock comes first.
         let at = if task.at > now { Timestamp::from_millis(0) } else { task.at };
         let caller = self.classes.caller(&task.scope);
-        self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting, asking });
+        let skill_by = task.unselected.then(|| skill_wait_end(now));
+        let stage = Stage::Waiting;
+        self.insert(task.no, Known { caller, at, suspect: task.suspect, stage, skill_by, asking });
     }
 
     fn end_read(&mut self) {
@@ -364,7 +462,7 @@ impl Scheduler {
     /// A task has ended while it waited.
     pub(super) fn cancel(&mut self, no: TaskNo) {
         let stage = self.known.get(&no).map(|known| known.stage);
-        if matches!(stage, Some(Stage::Waiting | Stage::Later)) {
+        if matches!(stage, Some(Stage::Waiting | Stage::Later | Stage::Unselected)) {
             self.remove(no);
             self.grant();
         }
@@ -372,9 +470,15 @@ impl Scheduler {
 
     /// Adds work that is not known.
     fn insert(&mut self, no: TaskNo, known: Known) {
-        let Known { caller, at, suspect, stage, .. } = known;
+        let Known { caller, at, suspect, stage, skill_by, .. } = known;
         let key = (at, no);
         match stage {
+            Stage::Unselected => {
+                self.classes.retain(caller);
+                let key = (skill_by.unwrap_or(at), no);
+                self.wake |= self.unselected.first().is_none_or(|first| key < *first);
+                self.unselected.insert(key);
+            }
             Stage::Later => {
                 self.classes.retain(caller);
                 self.wake |= self.later.peek().is_none_or(|first| key < first.0);
@@ -392,8 +496,12 @@ impl Scheduler {
 
     /// Removes work from where it waits, if it does. Returns what counts it as a turn that may ask.
     fn remove(&mut self, no: TaskNo) -> Option<Arc<AskingTurn>> {
-        let Known { caller, at, suspect, stage, asking } = self.known.remove(&no)?;
+        let Known { caller, at, suspect, stage, skill_by, asking } = self.known.remove(&no)?;
         match stage {
+            Stage::Unselected => {
+                self.unselected.remove(&(skill_by.unwrap_or(at), no));
+                self.classes.release(caller);
+            }
             Stage::Later => self.classes.release(caller),
             Stage::Waiting if suspect => {
                 self.suspects.retain(|other| other.0 != (at, no));
@@ -413,9 +521,10 @@ impl Scheduler {
             } else {
                 self.grant_next().or_else(|| self.grant_suspect())
             };
-            let Some(grant) = granted else { return };
+            let Some(mut grant) = granted else { return };
             if let Some(known) = self.known.get_mut(&grant.no) {
                 known.stage = Stage::Granted;
+                grant.skill_by = known.skill_by;
             }
             self.suspect_is_next = !grant.probation;
             self.granted.push(grant);
@@ -425,7 +534,7 @@ impl Scheduler {
 
     fn grant_next(&mut self) -> Option<Grant> {
         let (caller, (_, no)) = self.classes.start_next()?;
-        Some(Grant { no, caller, probation: false })
+        Some(Grant { no, caller, probation: false, skill_by: None })
     }
 
     /// The first suspect whose caller may start.
@@ -438,6 +547,6 @@ impl Scheduler {
         self.classes.start(caller);
         self.classes.release(caller);
         self.on_probation = true;
-        Some(Grant { no, caller, probation: true })
+        Some(Grant { no, caller, probation: true, skill_by: None })
     }
 }

@@ -12,11 +12,11 @@ use protocol::{Timestamp, TraceContext};
 
 use super::{
     AskingTurn, AskingTurns, Limits, Runner,
-    scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
+    scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket, skill_wait_end},
 };
 use crate::{
     access::scope::Scope,
-    catalog::Catalog,
+    catalog::{Catalog, RegisteredAgent},
     ids::TaskNo,
     metrics::RunnerLoad,
     skill::RunPolicy,
@@ -58,6 +58,8 @@ pub(crate) struct Arrival {
     /// `None` when the process is shutting down: the next one runs it.
     ticket: Option<Ticket>,
     asking_before: u64,
+    /// The agent whose skill is awaited, as it was when the message came.
+    awaits_skill_of: Option<Arc<RegisteredAgent>>,
     runner: Arc<Runner>,
 }
 
@@ -86,7 +88,8 @@ impl Runner {
         let asking = policy.may_ask.then(|| AskingTurns::begin(self.asking_turns(), scope));
         let asking_before =
             asking.as_ref().map_or_else(|| self.asking_turns().of(scope), |asking| asking.before());
-        let arrival = |ticket| Arrival { ticket, asking_before, runner: Arc::clone(self) };
+        let arrival =
+            |ticket| Arrival { ticket, asking_before, awaits_skill_of: None, runner: Arc::clone(self) };
         if self.is_draining() {
             return Admission::Wait(arrival(None));
         }
@@ -107,6 +110,46 @@ impl Runner {
         let agent = catalog.get(task.scope.tenant(), task.scope.agent())?;
         let may_ask = agent.policy(task.skill.as_deref(), &self.limits).may_ask;
         may_ask.then(|| AskingTurns::begin(self.asking_turns(), &task.scope))
+    }
+
+    /// The same for a message whose skill is not known yet: it gets no slot.
+    pub(crate) fn admit_unselected(
+        self: &Arc<Self>,
+        agent: &Arc<RegisteredAgent>,
+        scope: &Scope,
+        no: TaskNo,
+        at: Timestamp,
+    ) -> Admission {
+        // The server that starts may ask.
+        let asking = AskingTurns::begin(self.asking_turns(), scope);
+        let asking_before = asking.before();
+        let arrival = |ticket| Arrival {
+            ticket,
+            asking_before,
+            awaits_skill_of: Some(Arc::clone(agent)),
+            runner: Arc::clone(self),
+        };
+        if self.is_draining() {
+            return Admission::Wait(arrival(None));
+        }
+        let skill_by = skill_wait_end(at);
+        match self.slots(|scheduler| scheduler.arrive_unselected(scope, no, at, skill_by, Some(asking))) {
+            Some(ticket) => Admission::Wait(arrival(Some(ticket))),
+            None => {
+                self.warn_full(scope);
+                Admission::Full
+            }
+        }
+    }
+
+    /// Tries the work again that waits for its skill, if this is not the agent of the current catalog any more: the change
+    /// of the catalog may have come before the work.
+    fn retry_if_replaced(&self, agent: &Arc<RegisteredAgent>) {
+        let scope = agent.anonymous_scope();
+        let catalog = self.catalog.load();
+        if !catalog.get(scope.tenant(), scope.agent()).is_some_and(|current| Arc::ptr_eq(current, agent)) {
+            self.slots(Scheduler::retry_unselected);
+        }
     }
 
     /// The place of a task among the waiting tasks of its agent and caller; `None` if it does not wait.
@@ -191,6 +234,16 @@ impl Slot {
         self.runner.traces().keep(no, trace.clone());
     }
 
+    /// The task that had this slot waits until its skill is known, without the slot. `agent` is that without the skill.
+    pub(super) fn await_skill(self, agent: &Arc<RegisteredAgent>, grant: Grant, skill_by: Timestamp) {
+        let runner = Arc::clone(&self.runner);
+        let now = runner.clock().now();
+        let asking = self.asking.clone();
+        runner.slots(|scheduler| scheduler.await_skill(grant, skill_by, now, asking));
+        drop(self);
+        runner.retry_if_replaced(agent);
+    }
+
     /// The task that had this slot is due again.
     pub(super) fn requeue(&self, no: TaskNo, at: Timestamp, suspect: bool, asking: Option<Arc<AskingTurn>>) {
         let now = self.runner.clock().now();
@@ -214,6 +267,9 @@ impl Arrival {
     pub(super) fn recorded(mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.runner.slots(|scheduler| scheduler.recorded(&ticket));
+        }
+        if let Some(agent) = &self.awaits_skill_of {
+            self.runner.retry_if_replaced(agent);
         }
     }
 }

@@ -9,9 +9,10 @@
 //! 7. guards after the work
 //! 8. record the outcome (`runner/run.rs`)
 //!
-//! [`SkillCall::decide`] is 1 to 4: it is done before a message is accepted, and what it decides is in the commit that accepts
-//! it. A turn that was queued, or is tried again, has passed 3 and 4. [`SkillCall::start`] is 5 to 7. A kind of backend is an
-//! [`Agent`](crate::Agent) that does 5 and nothing else.
+//! [`SkillCall::select`] is 1, [`SkillCall::admit`] is 2 to 4: both are done before a message is accepted, and what they decide
+//! is in the commit that accepts it. A turn that was queued, or is tried again, has passed 3 and 4. If the skill may become
+//! known when its server has started, 1 is done again before the turn is claimed, and 2 to 4 when it is claimed.
+//! [`SkillCall::start`] is 5 to 7. A kind of backend is an [`Agent`](crate::Agent) that does 5 and nothing else.
 
 use std::{
     future::{Ready, ready},
@@ -20,20 +21,20 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
-use protocol::{Artifact, Content, Json, Message};
+use protocol::{Artifact, Content, Json, Message, Timestamp};
 
 use super::{
     LargeCheck, RunPolicy, SchemaCheck, Skill, SkillInput, SkillSchema,
     arguments::{self, Arguments},
+    guards::GuardedCall,
     select::{Request, Selection, message_for, select},
-    starting::StartingSkills,
 };
 use crate::{
     access::scope::Scope,
-    agent::{AgentResult, DynAgent, Outcome, OutcomeJournal, Turn},
+    agent::{AgentResult, Outcome, OutcomeJournal, Turn},
     catalog::RegisteredAgent,
     runner::Limits,
-    store::{SavedState, SkillSource},
+    store::{SavedState, SkillSource, TaskRow},
 };
 
 /// The media type of a result that is too large for a data part.
@@ -59,10 +60,12 @@ pub(crate) struct SkillCall {
 
 /// What a turn does.
 enum Work {
-    /// It runs an agent.
-    Agent(DynAgent),
+    /// It runs a skill: that of the task, or what an agent does without one.
+    Run(Arc<Skill>),
     /// It ends at once.
     Verdict(Outcome),
+    /// It waits until its skill is known.
+    AwaitSkill,
 }
 
 /// The message of a turn, and what is known about its task.
@@ -80,7 +83,6 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) history: &'a [Message],
     /// The last checkpoint of the task.
     pub(crate) saved: Option<&'a SavedState>,
-    pub(crate) stage: Stage,
 }
 
 /// What a message is when its call is decided.
@@ -95,8 +97,8 @@ pub(crate) enum Stage {
 }
 
 impl SkillCall {
-    /// Decides everything before the work: entries 1 to 4 of the list above. Waits only for a large check.
-    pub(crate) fn decide(request: CallRequest<'_>) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
+    /// Entry 1: the call that a message makes.
+    pub(crate) fn select(request: CallRequest<'_>) -> Self {
         let (saved_by, saved) = saved_state(request);
         let selection = select(
             request.registered.skills(),
@@ -109,15 +111,9 @@ impl SkillCall {
         );
         let skill = match selection {
             Selection::Skill(skill) => skill,
-            Selection::Shared => return Either::Left(ready(Self::without_skill(request, saved))),
-            Selection::Verdict(outcome) => {
-                return Either::Left(ready(Self::ended(request, outcome)));
-            }
-            Selection::Starting => {
-                let names = request.registered.skills().pending().join(", ");
-                let work = Work::Agent(DynAgent::new(StartingSkills(names)));
-                return Either::Left(ready(Self { work, ..Self::without_skill(request, saved) }));
-            }
+            Selection::Shared(own) => return Self::without_skill(request, saved, Work::Run(Arc::clone(own))),
+            Selection::Verdict(outcome) => return Self::ended(request, outcome),
+            Selection::Starting => return Self::without_skill(request, saved, Work::AwaitSkill),
         };
         let message = message_for(request.history, request.message, skill.id());
         let is_owner =
@@ -125,7 +121,7 @@ impl SkillCall {
         let saved = saved.filter(|state| is_owner && !state.is_empty());
         let source = if request.named.is_some() { SkillSource::Client } else { SkillSource::Server };
         let call = Self::of_skill(request.registered, skill, request.limits, message, saved);
-        Self { source, ..call }.with_arguments(request.stage)
+        Self { source, ..call }
     }
 
     /// A call of a skill that is selected.
@@ -143,55 +139,79 @@ impl SkillCall {
             arguments: None,
             saved,
             policy: agent.policy_of(&skill, limits),
-            work: Work::Agent(skill.work.clone()),
+            work: Work::Run(Arc::clone(&skill)),
             skill: Some(skill),
         }
     }
 
-    /// Entries 2 to 4.
-    pub(super) fn with_arguments(mut self, stage: Stage) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
-        let Some(SkillInput::Arguments(schema)) = self.skill.as_ref().map(|skill| skill.input.clone()) else {
-            return Either::Left(ready(self));
+    /// Entries 2 to 4. Waits only for a large check and for guards.
+    pub(crate) fn admit(mut self, stage: Stage) -> Either<Ready<Self>, BoxFuture<'static, Self>> {
+        let Work::Run(skill) = &self.work else { return Either::Left(ready(self)) };
+        let skill = Arc::clone(skill);
+        let check = match &skill.input {
+            SkillInput::Message => None,
+            SkillInput::Arguments(schema) => self.take_arguments(&skill, schema.as_deref(), stage),
         };
+        let is_guarded = stage != Stage::Accepted && !skill.guards.is_empty();
+        if check.is_none() && !is_guarded {
+            return Either::Left(ready(self));
+        }
+        Either::Right(Box::pin(async move {
+            if let Some((arguments, check)) = check {
+                match check.await.await {
+                    Ok(()) => self.arguments = Some(arguments),
+                    Err(problem) => self.refuse(Outcome::reject(problem)),
+                }
+            }
+            if is_guarded && self.verdict().is_none() {
+                let call =
+                    GuardedCall { skill: &skill, message: &self.message, arguments: self.arguments.as_ref() };
+                if let Some(blocked) = skill.guards.before(call).await {
+                    self.end(blocked);
+                }
+            }
+            self
+        }))
+    }
+
+    /// Entries 2 and 3; returns a check that is too large for this thread.
+    fn take_arguments(
+        &mut self,
+        skill: &Skill,
+        schema: Option<&dyn SkillSchema>,
+        stage: Stage,
+    ) -> Option<(Json, LargeCheck)> {
         if stage == Stage::Request {
             self.saved = None;
         }
-        let schema = schema.as_deref();
-        // Then the message may be an answer, without arguments.
-        let goes_on = self.saved.is_some();
         let found = match stage {
-            Stage::Accepted if !goes_on => Arguments::of_accepted(&self.message, schema),
+            Stage::Accepted if self.saved.is_none() => Arguments::of_accepted(&self.message, schema),
             Stage::Request | Stage::Answer | Stage::Accepted => Arguments::of(&self.message, schema),
         };
         match found {
             Arguments::Valid(arguments) => self.arguments = Some(arguments),
-            Arguments::Unchecked(arguments, check) => {
-                return Either::Right(Box::pin(async move {
-                    match check.await.await {
-                        Ok(()) => self.arguments = Some(arguments),
-                        Err(_) if goes_on => {}
-                        Err(problem) => self.end(Outcome::reject(problem)),
-                    }
-                    self
-                }));
-            }
-            Arguments::Invalid(_) if goes_on => {}
-            Arguments::Invalid(problem) => self.end(Outcome::reject(problem)),
-            Arguments::Missing if goes_on => {}
+            Arguments::Unchecked(arguments, check) => return Some((arguments, check)),
+            Arguments::Invalid(problem) => self.refuse(Outcome::reject(problem)),
             Arguments::Missing => {
-                if let (Some(skill), Some(schema)) = (&self.skill, schema) {
-                    self.end(Outcome::ask(arguments::question(skill.id(), schema)));
+                if let Some(schema) = schema {
+                    self.refuse(Outcome::ask(arguments::question(skill.id(), schema)));
                 }
             }
         }
-        // Guards before the work are called here.
-        Either::Left(ready(self))
+        None
     }
 
-    /// A task without a skill: the work of all skills decides.
-    fn without_skill(request: CallRequest<'_>, saved: Option<Bytes>) -> Self {
+    /// Ends a turn without valid arguments. Work that goes on from its checkpoint gets the message without them: it may be
+    /// an answer.
+    fn refuse(&mut self, outcome: Outcome) {
+        if self.saved.is_none() {
+            self.end(outcome);
+        }
+    }
+
+    /// A turn of a task without a skill.
+    fn without_skill(request: CallRequest<'_>, saved: Option<Bytes>, work: Work) -> Self {
         let CallRequest { registered, limits, message, .. } = request;
-        let work = registered.skills().shared_work().cloned();
         Self {
             agent: Arc::clone(registered),
             skill: None,
@@ -200,15 +220,26 @@ impl SkillCall {
             arguments: None,
             saved,
             policy: registered.policy(None, limits),
-            work: work.map_or_else(|| Work::Verdict(Outcome::done()), Work::Agent),
+            work,
         }
     }
 
     /// A turn that ends without any work.
     fn ended(request: CallRequest<'_>, outcome: Outcome) -> Self {
-        let mut call = Self::without_skill(request, None);
+        let mut call = Self::without_skill(request, None, Work::Verdict(Outcome::done()));
         call.end(outcome);
         call
+    }
+
+    /// Whether the turn waits until its skill is known: it has no work yet.
+    pub(crate) fn awaits_skill(&self) -> bool {
+        matches!(self.work, Work::AwaitSkill)
+    }
+
+    /// Ends a turn that has waited too long until its skill is known.
+    pub(crate) fn end_wait(&mut self) {
+        let servers = self.agent.skills().pending().join(", ");
+        self.end(Outcome::fail(format!("the skill is not available: {servers} has not started yet")));
     }
 
     /// Ends the turn without running its work. Nothing is called, so nothing has to wait for the commit.
@@ -220,16 +251,16 @@ impl SkillCall {
     /// The outcome of a turn that ends without any work.
     pub(crate) fn verdict(&self) -> Option<&Outcome> {
         match &self.work {
-            Work::Agent(_) => None,
             Work::Verdict(outcome) => Some(outcome),
+            Work::Run(_) | Work::AwaitSkill => None,
         }
     }
 
     /// The outcome of a turn that ends without any work.
     pub(crate) fn take_verdict(&mut self) -> Option<Outcome> {
         match &mut self.work {
-            Work::Agent(_) => None,
             Work::Verdict(outcome) => Some(std::mem::replace(outcome, Outcome::done())),
+            Work::Run(_) | Work::AwaitSkill => None,
         }
     }
 
@@ -245,8 +276,13 @@ impl SkillCall {
 
     /// The skill, who has selected it, and whether the message has passed its checks, as they are recorded.
     pub(crate) fn selected(&self) -> (Option<String>, SkillSource, bool) {
-        let admitted = self.skill.is_some() && matches!(self.work, Work::Agent(_));
-        (self.skill_id(), self.source, admitted)
+        (self.skill_id(), self.source, matches!(self.work, Work::Run(_)))
+    }
+
+    /// The deadline of a task that goes on with this call. That of a skill which is selected only now counts from `since`.
+    pub(crate) fn deadline_of(&self, row: &TaskRow, since: Timestamp) -> Option<Timestamp> {
+        let is_new = self.skill.as_ref().is_some_and(|skill| row.skill.as_deref() != Some(skill.id()));
+        self.policy.deadline_from(since).filter(|_| is_new).or(row.deadline)
     }
 
     /// The id of the skill.
@@ -256,12 +292,11 @@ impl SkillCall {
 
     /// The future of the work: entries 5 to 7. `None`: there is no work.
     pub(crate) fn start(&self, turn: Turn) -> Option<BoxFuture<'static, AgentResult<Outcome>>> {
-        let Work::Agent(work) = &self.work else { return None };
-        Some(match &self.skill {
-            Some(skill) if skill.output.is_some() || skill.guards.hold_output() => {
-                Box::pin(run(Arc::clone(skill), turn))
-            }
-            _ => work.start(turn),
+        let Work::Run(skill) = &self.work else { return None };
+        Some(if skill.output.is_none() && skill.guards.is_empty() {
+            skill.work.start(turn)
+        } else {
+            Box::pin(run(Arc::clone(skill), turn))
         })
     }
 }
@@ -272,14 +307,14 @@ async fn run(skill: Arc<Skill>, turn: Turn) -> AgentResult<Outcome> {
     if skill.guards.hold_output() {
         journal.hold_output();
     }
-    let outcome = skill.work.start(turn).await?;
-    let outcome = match &skill.output {
-        Some(schema) => check_output(skill.id(), &**schema, outcome, &journal).await?,
-        None => outcome,
+    let result = skill.work.start(turn).await;
+    let result = match (result, &skill.output) {
+        (Ok(outcome), Some(schema)) => check_output(skill.id(), &**schema, outcome, &journal).await,
+        (result, _) => result,
     };
-    // Guards after the work are called here; then the output is no longer held.
+    let result = skill.guards.after(&skill, result).await;
     journal.release_output();
-    Ok(outcome)
+    result
 }
 
 /// The outcome, unless the output schema does not allow its result: then the task fails. What was sent in chunks is not checked.
@@ -340,5 +375,5 @@ fn saved_state(request: CallRequest<'_>) -> (Option<&str>, Option<Bytes>) {
         by = Some(skill.id());
         state = state.slice(end + 1..);
     }
-    (by.filter(|_| skills.shared_work().is_none()), Some(state))
+    (by.filter(|_| skills.own().is_none()), Some(state))
 }

@@ -262,7 +262,7 @@ impl<'a> InnerCall<'a> {
         if policy.on_crash == OnCrash::Fail || turn.on_crash == OnCrash::Fail {
             step.write(&turn.updates, None).await?;
         }
-        let mut call = call.with_arguments(stage).await;
+        let mut call = call.admit(stage).await;
         if let Some(outcome) = call.take_verdict() {
             return self.end(step, state, skill, outcome, Vec::new()).await;
         }

@@ -34,11 +34,11 @@ pub(super) struct Request<'a> {
 }
 
 /// The skill that a message is for.
-pub(super) enum Selection {
+pub(super) enum Selection<'a> {
     /// This one.
     Skill(Arc<Skill>),
-    /// None: the work of all skills decides.
-    Shared,
+    /// None: the agent decides. This is what it does without one.
+    Shared(&'a Arc<Skill>),
     /// It cannot be selected, or the client is asked: this ends the turn.
     Verdict(Outcome),
     /// The skill may become known when its server has started.
@@ -61,17 +61,17 @@ impl Candidates {
 }
 
 /// Selects the skill of a turn.
-pub(super) fn select(skills: &SkillSet, request: Request<'_>) -> Selection {
+pub(super) fn select<'a>(skills: &'a SkillSet, request: Request<'_>) -> Selection<'a> {
     let find = |id: &str| skills.find(id).filter(|skill| request.sees_extended || skill.is_public());
     let requested = request.named.or(request.before);
     if let Some(found) = requested.and_then(find) {
         return Selection::Skill(Arc::clone(found));
     }
-    let Some(candidates) = skills.candidates(request.sees_extended) else {
-        return match requested {
-            Some(unknown) => Selection::Verdict(removed(unknown)),
-            None => Selection::Shared,
-        };
+    let candidates = match skills.candidates(request.sees_extended) {
+        Ok(candidates) => candidates,
+        Err(own) => {
+            return requested.map_or(Selection::Shared(own), |unknown| Selection::Verdict(removed(unknown)));
+        }
     };
     let is_starting = !skills.pending().is_empty();
     match requested {
@@ -120,7 +120,7 @@ impl SkillSet {
                     return Ok((skill, message));
                 }
                 Selection::Verdict(outcome) => verdict = outcome,
-                Selection::Shared | Selection::Starting => {}
+                Selection::Shared(_) | Selection::Starting => {}
             }
         }
         Err(Box::new(verdict))

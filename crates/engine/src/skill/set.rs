@@ -42,8 +42,9 @@ struct KnownSkills {
 
 /// What does the work of the skills.
 enum Work {
-    /// One agent does it for all of them, and for messages without a skill: its clients are never asked which skill they want.
-    Shared(DynAgent),
+    /// One agent does it for all of them, and for messages without a skill, which is a skill of its own: its clients are
+    /// never asked which skill they want.
+    Shared(Arc<Skill>),
     /// Each skill has its own: one of them is selected for each task.
     Separate {
         /// For callers to whom the extended card is open.
@@ -56,7 +57,18 @@ enum Work {
 impl SkillSet {
     /// The skills of an agent that does the work of all of them, and knows what to do without one.
     pub fn shared(work: DynAgent, skills: impl IntoIterator<Item = Skill>) -> Self {
-        Self::with(skills.into_iter().map(Arc::new).collect(), |_| Work::Shared(work))
+        let card = AgentSkill {
+            id: String::new(),
+            name: String::new(),
+            description: String::new(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security_requirements: Vec::new(),
+        };
+        let own = Arc::new(Skill::new(card, work));
+        Self::with(skills.into_iter().map(Arc::new).collect(), |_| Work::Shared(own))
     }
 
     /// The same with what the card shows of them.
@@ -101,16 +113,20 @@ impl SkillSet {
         Self { hidden: hidden.into(), ..self }
     }
 
-    /// The same set with one skill changed.
+    /// The same set with one skill changed; the empty id is what the agent does without one.
     #[must_use]
     pub(crate) fn with_skill(&self, id: &str, change: impl FnOnce(&mut Skill)) -> Self {
         let mut skills: Vec<Skill> = self.iter().map(|skill| Skill::clone(skill)).collect();
-        if let Some(skill) = skills.iter_mut().find(|skill| skill.id() == id) {
+        let mut own = self.own().map(|own| Skill::clone(own));
+        if let Some(skill) = own.iter_mut().chain(&mut skills).find(|skill| skill.id() == id) {
             change(skill);
         }
-        let changed = match &self.known.work {
-            Work::Shared(work) => Self::shared(work.clone(), skills),
-            Work::Separate { .. } => Self::separate(skills),
+        let changed = match own {
+            Some(own) => {
+                let own = Arc::new(own);
+                Self::with(skills.into_iter().map(Arc::new).collect(), |_| Work::Shared(own))
+            }
+            None => Self::separate(skills),
         };
         Self { pending: Arc::clone(&self.pending), hidden: Arc::clone(&self.hidden), ..changed }
     }
@@ -158,30 +174,34 @@ impl SkillSet {
     }
 
     /// What has skills that are not known yet.
-    pub(super) fn pending(&self) -> &[String] {
+    pub(crate) fn pending(&self) -> &[String] {
         &self.pending
     }
 
-    /// The agent that does the work of all skills.
-    pub(super) fn shared_work(&self) -> Option<&DynAgent> {
+    /// What the agent does without a skill, if it does the work of all of them.
+    pub(super) fn own(&self) -> Option<&Arc<Skill>> {
         match &self.known.work {
-            Work::Shared(work) => Some(work),
+            Work::Shared(own) => Some(own),
             Work::Separate { .. } => None,
         }
     }
 
-    /// The skills among which a message chooses; `None` if all have the same work.
-    pub(super) fn candidates(&self, sees_extended: bool) -> Option<&Candidates> {
+    /// The skills among which a message chooses.
+    ///
+    /// # Errors
+    ///
+    /// The agent does the work of all of them: what it does without one.
+    pub(super) fn candidates(&self, sees_extended: bool) -> Result<&Candidates, &Arc<Skill>> {
         match &self.known.work {
-            Work::Shared(_) => None,
-            Work::Separate { public: Some(public), .. } if !sees_extended => Some(public),
-            Work::Separate { all, .. } => Some(all),
+            Work::Shared(own) => Err(own),
+            Work::Separate { public: Some(public), .. } if !sees_extended => Ok(public),
+            Work::Separate { all, .. } => Ok(all),
         }
     }
 
     /// What the work declares about runs of a task without a skill.
     pub(crate) fn shared_policy(&self) -> ExecutionPolicy {
-        self.shared_work().map(DynAgent::policy).unwrap_or_default()
+        self.own().map(|own| own.work.policy()).unwrap_or_default()
     }
 
     /// The agents that do the work.
@@ -190,8 +210,7 @@ impl SkillSet {
             Work::Shared(_) => &[][..],
             Work::Separate { .. } => &self.known.list[..],
         };
-        let skills = separate.iter().chain(self.hidden.by_id.values()).map(|skill| &skill.work);
-        self.shared_work().into_iter().chain(skills)
+        self.own().into_iter().chain(separate).chain(self.hidden.by_id.values()).map(|skill| &skill.work)
     }
 }
 

@@ -185,7 +185,7 @@ pub struct Advance {
     pub journal: JournalChange,
     /// Whether the turn has made progress: its crashes and attempts are counted anew.
     pub progress: bool,
-    /// Of a step that reopens the task: its new deadline.
+    /// The deadline from now on; `None` leaves it unchanged, unless the step reopens the task.
     pub deadline: Option<Timestamp>,
     /// Bytes of `log` that are progress messages.
     pub progress_size: u64,

@@ -200,6 +200,8 @@ pub struct DueTask {
     pub skill: Option<String>,
     /// Two or more processes have crashed while they ran it, since the turn's last progress.
     pub suspect: bool,
+    /// It has no skill, and no process has crashed while it ran the turn: its skill is selected before it is claimed.
+    pub unselected: bool,
 }
 
 /// The work of one task, whoever owns it.

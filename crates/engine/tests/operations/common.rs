@@ -9,9 +9,9 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent,
-    Engine, Error, ExecutionPolicy, Feed, HiddenSkills, Limits, OnCrash, RegisteredAgent, Result, Resume,
-    Retention, RunSettings, Scope, Skill, SkillSet, Store as _,
+    Agent, AgentInfo, AgentSettings, AuthMethods, Call, CallResponse, Catalog, Clock, DEFAULT_TENANT, Dedupe,
+    DynAgent, Engine, Error, ExecutionPolicy, Feed, HiddenSkills, Limits, OnCrash, RegisteredAgent, Result,
+    Resume, Retention, RunSettings, Scope, Skill, SkillSet, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -53,6 +53,7 @@ pub(crate) struct Setup {
     hides_due: bool,
     hidden: Vec<Skill>,
     separate: Vec<Skill>,
+    pending: Vec<String>,
 }
 
 impl Setup {
@@ -73,6 +74,7 @@ impl Setup {
             hides_due: false,
             hidden: Vec::new(),
             separate: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -166,6 +168,11 @@ impl Setup {
         Self { separate: skills.into_iter().collect(), ..self }
     }
 
+    /// The agent has skills with work of their own, none of which is known until this server has started.
+    pub(crate) fn starting(self, server: &str) -> Self {
+        Self { pending: vec![server.into()], ..self }
+    }
+
     /// Execution settings of the agent.
     pub(crate) fn run_settings(self, run_settings: RunSettings) -> Self {
         Self { run_settings, ..self }
@@ -227,8 +234,10 @@ impl Setup {
         }
         let (script, agent) = agent::scripted_agent(policy);
         let skills = match self.separate {
-            separate if separate.is_empty() => SkillSet::of_cards(DynAgent::new(script), skills),
-            separate => SkillSet::separate(separate),
+            separate if separate.is_empty() && self.pending.is_empty() => {
+                SkillSet::of_cards(DynAgent::new(script), skills)
+            }
+            separate => SkillSet::separate(separate).with_pending(self.pending),
         };
         let scripted = RegisteredAgent::new(
             info(AGENT_ID),
@@ -432,6 +441,18 @@ impl TestServer {
         let scripted = registered(AGENT_ID, Vec::new(), DynAgent::new(script));
         self.engine.catalog().swap(Catalog::new(AGENT_ID, [scripted]));
         agent
+    }
+
+    /// Swaps in a catalog with these skills in place of those of the agent. What `pending` names has more of them.
+    pub(crate) fn replace_skills(&self, skills: impl IntoIterator<Item = Skill>, pending: &[&str]) {
+        let pending: Vec<String> = pending.iter().map(ToString::to_string).collect();
+        let skills = SkillSet::separate(skills).with_pending(pending);
+        let current = self.engine.catalog().load();
+        let others = current.agents(DEFAULT_TENANT).filter(|agent| agent.info().id != AGENT_ID);
+        let agents = others.map(|agent| RegisteredAgent::clone(agent));
+        let replaced = RegisteredAgent::new(info(AGENT_ID), skills);
+        let catalog = Catalog::new(AGENT_ID, agents.chain([replaced]));
+        self.engine.catalog().swap(catalog);
     }
 
     /// Starts graceful shutdown in the background.

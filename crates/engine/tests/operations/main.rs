@@ -45,6 +45,7 @@ mod retry;
 mod run_settings;
 mod single_commit;
 mod skills;
+mod starting_skills;
 mod steps;
 mod stopping;
 mod subscribe;

@@ -16,7 +16,7 @@ use super::{
 
 on_every_database![
     deadline_is_written_with_the_task,
-    only_a_reopened_task_gets_a_new_deadline,
+    deadline_stays_until_another_is_set,
     overdue_tasks_are_found_while_nobody_holds_them,
     overdue_task_expires_once,
     next_deadline_of_an_open_task_is_found,
@@ -45,24 +45,28 @@ async fn deadline_is_written_with_the_task(database: &dyn TestDatabase) {
     assert_eq!((deadline(&*store, none).await, deadline(&*store, some).await), (None, Some(at(70))));
 }
 
-async fn only_a_reopened_task_gets_a_new_deadline(database: &dyn TestDatabase) {
+async fn deadline_stays_until_another_is_set(database: &dyn TestDatabase) {
     let store = database.open();
     let no = accepted(&*store, |task| task.deadline = Some(at(70))).await;
-    let change = |step, state| Advance { deadline: Some(at(99)), ..with_status(no, step, state, "on") };
     let steps = [
-        (Step::Report { fence: 1 }, TaskState::Working),
-        (Step::QueueMessage, TaskState::Working),
-        (Step::Requeue { fence: 1, at: at(0) }, TaskState::Working),
-        (Step::Claim { probation: false }, TaskState::Working),
-        (Step::Pause { fence: 2 }, TaskState::InputRequired),
-        (Step::Resume(interrupted(2)), TaskState::Working),
-        (Step::Retry { fence: 3, at: at(0) }, TaskState::Working),
-        (Step::Claim { probation: true }, TaskState::Working),
-        (Step::Finish { fence: 4 }, TaskState::Completed),
+        (Step::Report { fence: 1 }, TaskState::Working, None),
+        (Step::QueueMessage, TaskState::Working, None),
+        (Step::Requeue { fence: 1, at: at(0) }, TaskState::Working, None),
+        // The skill is selected with the claim.
+        (Step::Claim { probation: false }, TaskState::Working, Some(at(80))),
+        (Step::Pause { fence: 2 }, TaskState::InputRequired, None),
+        // Or with the answer to the question which one.
+        (Step::Resume(interrupted(2)), TaskState::Working, Some(at(90))),
+        (Step::Retry { fence: 3, at: at(0) }, TaskState::Working, None),
+        (Step::Claim { probation: true }, TaskState::Working, None),
+        (Step::Finish { fence: 4 }, TaskState::Completed, None),
     ];
-    for (step, state) in steps {
-        advance(&*store, change(step, state)).await.unwrap();
-        assert_eq!(deadline(&*store, no).await, Some(at(70)), "{step:?}");
+    let mut expected = Some(at(70));
+    for (step, state, set) in steps {
+        let change = Advance { deadline: set, ..with_status(no, step, state, "on") };
+        advance(&*store, change).await.unwrap();
+        expected = set.or(expected);
+        assert_eq!(deadline(&*store, no).await, expected, "{step:?}");
     }
     // Each way to reopen it, with and without a deadline.
     let reopened = [
@@ -83,7 +87,7 @@ async fn only_a_reopened_task_gets_a_new_deadline(database: &dyn TestDatabase) {
             }
             Step::Queue { .. } => {
                 let end = with_status(no, Step::Expire { fence }, TaskState::Failed, "done");
-                advance(&*store, Advance { deadline: Some(at(1)), ..end }).await.unwrap();
+                advance(&*store, end).await.unwrap();
             }
             _ => {}
         }

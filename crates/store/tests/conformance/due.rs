@@ -136,7 +136,15 @@ async fn due_task_has_its_scope_and_its_time(database: &dyn TestDatabase) {
     let found = due(&*store, 100, 100).await;
     for ((task, (no, time)), owner) in found.tasks.iter().zip(tasks).zip(scopes) {
         assert_eq!((task.no, task.at, &task.scope, task.suspect), (no, time, &owner, false));
+        assert!(task.unselected);
     }
+    let skill = |task: &mut engine::store::Accept| {
+        (task.skill, task.work) = (Some("draw".into()), WorkState::Due(at(0)));
+    };
+    let selected = accepted(&*store, skill).await;
+    let found = due(&*store, 100, 100).await;
+    let with_skill: Vec<_> = found.tasks.iter().filter(|task| !task.unselected).map(|task| task.no).collect();
+    assert_eq!(with_skill, [selected]);
 }
 
 async fn work_of_one_task_is_found_without_its_scope(database: &dyn TestDatabase) {

@@ -108,8 +108,8 @@ impl Row {
             last_seq: self.last_seq + advance.log.len(),
             size: self.size + advance.log.segment().len() as u64,
             progress_size: self.progress_size + advance.progress_size,
-            // Only a reopened task gets a new deadline.
-            deadline: if turn_step > 0 { advance.deadline } else { self.deadline },
+            // A reopened task has that of its new turn only.
+            deadline: if turn_step > 0 { advance.deadline } else { advance.deadline.or(self.deadline) },
             fence: self.fence + fence_step,
             attempt,
             deaths,

@@ -111,23 +111,24 @@ async fn start_turn(
     let (task, artifacts) = ctx.fold(row, &mut log).await?;
     let message = message_of(&opening)?;
     let size = counted_size(row) + message_size(&message);
-    let skill_call = SkillCall::decide(CallRequest {
+    let stage = match when {
+        StartState::Interrupted => Stage::Answer,
+        StartState::Terminal => Stage::Request,
+    };
+    let request = CallRequest {
         named: named_skill(row).or(ctx.skill),
         before: row.skill.as_deref(),
         history: &task.history,
         saved: work.saved.as_ref(),
-        stage: match when {
-            StartState::Interrupted => Stage::Answer,
-            StartState::Terminal => Stage::Request,
-        },
         ..ctx.first_request(&message)
-    })
-    .await;
+    };
+    let skill_call = SkillCall::select(request).admit(stage).await;
     let drops_saved = when == StartState::Terminal && work.saved.is_some() && skill_call.begins_anew();
     let no_state = drops_saved.then(|| SavedState::new(skill_call.skill_id().as_deref(), ""));
+    let now = engine.clock.now();
     let (deadline, number) = match when {
-        StartState::Interrupted => (row.deadline, row.turn),
-        StartState::Terminal => (skill_call.policy.deadline_from(engine.clock.now()), row.turn + 1),
+        StartState::Interrupted => (skill_call.deadline_of(row, now), row.turn),
+        StartState::Terminal => (skill_call.policy.deadline_from(now), row.turn + 1),
     };
     let turn = TurnInput {
         // An interrupted or terminal task gets no entries but those that start its next turn.

@@ -10,7 +10,7 @@ use crate::{
     agent::message_size,
     error::{Error, Result},
     ids::{Tag, TaskNo},
-    skill::call::SkillCall,
+    skill::call::{SkillCall, Stage},
     store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext, NewWebhook, TenantAgent},
     task::{PublicIds, admit, context_name, fold},
 };
@@ -33,7 +33,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let opening = admit::with_task_metadata(task_metadata, admit::start_entry(&names, message, now));
     let task = fold::begin(&names);
     let message = message_of(&opening)?;
-    let skill_call = SkillCall::decide(ctx.first_request(&message)).await;
+    let skill_call = SkillCall::select(ctx.first_request(&message)).admit(Stage::Request).await;
     let deadline = skill_call.policy.deadline_from(now);
     let size = message_size(&message);
     let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, first_of_context);

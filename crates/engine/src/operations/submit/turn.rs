@@ -100,7 +100,13 @@ pub(super) async fn begin(
         // It ends with the commit that accepts the message, so it needs no slot.
         return Box::pin(begin_now(ctx, None, turn, task, opening, now, change)).await;
     }
-    match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now, turn.call.policy) {
+    let (runner, scope) = (&ctx.engine.runner, &ctx.call.scope);
+    let admission = if turn.call.awaits_skill() {
+        runner.admit_unselected(&turn.call.agent, scope, turn.no, now)
+    } else {
+        runner.admit(scope, turn.no, now, turn.call.policy)
+    };
+    match admission {
         Admission::Start(slot) => {
             Box::pin(begin_now(ctx, Some(slot), turn, task, opening, now, change)).await
         }

@@ -25,7 +25,8 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn due(no: i64, scope: &Scope, suspect: bool) -> DueTask {
-    DueTask { no: TaskNo(no), at: at(no), scope: scope.clone(), skill: None, suspect }
+    let (no, at) = (TaskNo(no), at(no));
+    DueTask { no, at, scope: scope.clone(), skill: None, suspect, unselected: false }
 }
 
 fn shared(scheduler: &mut Scheduler) {
@@ -292,6 +293,53 @@ fn random_work_starts_in_order_within_limits_and_none_is_lost() {
     for seed in 0..300 {
         Model::new(seed).run(400);
     }
+}
+
+/// Until the skills of its agent change, or its time is over.
+#[test]
+fn work_waits_for_its_skill_without_a_slot() {
+    let mut scheduler = Scheduler::new(1, 10);
+    let scope = agent("a");
+    let ticket = scheduler.arrive_unselected(&scope, TaskNo(1), at(1), at(500), None).unwrap();
+    scheduler.recorded(&ticket);
+    assert_eq!((scheduler.free_slots(), scheduler.waiting(), scheduler.place(TaskNo(1))), (1, 0, None));
+    // The store shows it as due.
+    scheduler.begin_read();
+    scheduler.finish_read(&[DueTask { unselected: true, ..due(1, &scope, false) }], at(2), |_| None);
+    assert!(granted(&mut scheduler).is_empty());
+    // It does not hold up what comes later.
+    let caller = start(&mut scheduler, &scope, 2);
+    scheduler.retry_unselected();
+    scheduler.release(caller);
+    let [grant] = scheduler.take_granted()[..] else { panic!("one has a slot") };
+    assert_eq!((grant.no, grant.skill_by), (TaskNo(1), Some(at(500))));
+    scheduler.await_skill(grant, at(500), at(10), None);
+    scheduler.release(grant.caller);
+    assert_eq!(scheduler.promote(at(499)), Some(at(500)));
+    assert!(granted(&mut scheduler).is_empty());
+    assert_eq!(scheduler.promote(at(500)), None);
+    let [grant] = scheduler.take_granted()[..] else { panic!("one has a slot") };
+    assert_eq!((grant.no, grant.skill_by), (TaskNo(1), Some(at(500))));
+    scheduler.finish_claim(grant.no);
+    scheduler.release(grant.caller);
+    assert!(scheduler.known.is_empty() && scheduler.unselected.is_empty());
+}
+
+#[test]
+fn number_of_tasks_that_wait_for_their_skill_is_limited() {
+    let mut scheduler = Scheduler::new(1, 1_024);
+    let arrive = |scheduler: &mut Scheduler, no| {
+        scheduler.arrive_unselected(&agent("a"), TaskNo(no), at(1), at(500), None)
+    };
+    for no in 0..1_024 {
+        let ticket = arrive(&mut scheduler, no).unwrap();
+        scheduler.recorded(&ticket);
+    }
+    assert!(arrive(&mut scheduler, 2_000).is_none());
+    scheduler.cancel(TaskNo(7));
+    let ticket = arrive(&mut scheduler, 2_000).unwrap();
+    scheduler.withdraw(&ticket);
+    assert_eq!(scheduler.unselected.len(), 1_023);
 }
 
 struct Model {

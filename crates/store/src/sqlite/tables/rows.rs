@@ -228,17 +228,19 @@ pub(crate) fn overdue(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) ->
 }
 
 fn due_task(row: &Row<'_>) -> rusqlite::Result<DueTask> {
+    let (deaths, skill): (i64, Option<String>) = (row.get(2)?, row.get(7)?);
     Ok(DueTask {
         no: TaskNo(row.get(0)?),
         at: Timestamp::from_millis(row.get(1)?),
-        suspect: row.get::<_, i64>(2)? >= 2,
+        suspect: deaths >= 2,
         scope: Scope::new(ScopeParts {
             tenant: row.get(3)?,
             principal: row.get(4)?,
             agent: row.get(5)?,
             end_user: row.get(6)?,
         }),
-        skill: row.get(7)?,
+        unselected: skill.is_none() && deaths == 0,
+        skill,
     })
 }
 

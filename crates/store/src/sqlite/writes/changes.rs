@@ -298,6 +298,8 @@ fn advance_task(
     let appends_only = advance.status.is_none()
         && advance.visibility.is_none()
         && advance.skill.is_none()
+        && advance.admitted.is_none()
+        && advance.deadline.is_none()
         && !advance.progress;
     let updated = match advance.step {
         Step::Report { .. } if appends_only => append_to_row(transaction, cache, advance, &effects)?,
@@ -411,7 +413,7 @@ const APPEND_TO_TASK: &str = guarded_update!("");
 /// [`update_row`].
 const UPDATE_TASK: &str = guarded_update!(
     ",
-         deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
+         deadline = CASE WHEN :turn_step THEN :deadline ELSE coalesce(:deadline, deadline) END,
          state = coalesce(:state, state),
          status_at = coalesce(:status_at, status_at),
          skill = iif(skill_source = 0 OR skill IS NULL, coalesce(:skill, skill), skill),
