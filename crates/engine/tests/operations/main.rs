@@ -21,6 +21,7 @@ mod draft;
 mod drain;
 mod dropped_call;
 mod fairness;
+mod guards;
 mod history;
 mod idempotency;
 mod limits;
