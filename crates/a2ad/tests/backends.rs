@@ -104,6 +104,21 @@ async fn function_and_tool_without_an_agent_are_skills_of_main() {
 }
 
 #[tokio::test]
+async fn calls_wait_for_a_server_that_starts() {
+    let slow = format!("sleep 1\n{MCP_SERVER}");
+    let server = start(Server::builder().mcp("voice", command(["sh", "-c", &slow]))).await;
+    let client = server.client().await.unwrap();
+    wait_for_skills(&server.agent_url("main"), &[]).await;
+    let unnamed = a2ad::Message::new("m-2", a2ad::model::Role::User, vec![Part::text("{}")]);
+    let unnamed = client.send(SendMessage::new(unnamed));
+    let (named, unnamed) = tokio::join!(call(&client, "shout", "{}"), with_timeout(unnamed));
+    for shouted in [named, unnamed.unwrap().into_task().unwrap()] {
+        assert_eq!((shouted.status.state, text::of_task(&shouted).as_str()), (TaskState::Completed, "HELLO"));
+    }
+    server.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test]
 async fn agents_have_the_skills_that_they_list() {
     let voice = McpConfig { timeout: Duration::from_secs(5), ..command(["sh", "-c", MCP_SERVER]).into() };
     let server = start(

@@ -67,10 +67,11 @@ impl SkillSchema for Large {
     }
 
     fn check(&self, _root: &'static str, _value: &Json) -> SchemaCheck {
-        SchemaCheck::Large(Box::pin(async {
+        let result: BoxFuture<'static, Result<(), String>> = Box::pin(async {
             tokio::task::yield_now().await;
-            Box::pin(async { Ok(()) }) as BoxFuture<'static, Result<(), String>>
-        }))
+            Ok(())
+        });
+        SchemaCheck::Large(Box::pin(std::future::ready(result)))
     }
 
     fn check_text(&self, root: &'static str, _text: &str) -> SchemaCheck {
@@ -86,7 +87,7 @@ async fn work(turn: Turn) -> AgentResult<Outcome> {
         1 if text.contains("retry") => Ok(Outcome::retry("busy")),
         _ if text.contains("call") => {
             let called = turn.call("inner", "hello").await?;
-            Ok(Outcome::done_with(called.text().to_owned()))
+            Ok(Outcome::done_with(called.text()))
         }
         _ if text.contains("broken") => Err(AgentError::new("a secret error")),
         _ if text.contains("leak") => Ok(Outcome::done_with("a secret")),
