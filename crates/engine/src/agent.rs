@@ -19,7 +19,6 @@ mod outcome;
 mod parts;
 mod queue;
 mod turn;
-mod update;
 
 use std::sync::Arc;
 
@@ -30,19 +29,18 @@ pub use agent_fn::{AgentFn, agent_fn};
 pub use call::{CallQuestion, CallResult};
 pub use error::{AgentError, AgentResult, Lost};
 pub use open_question::OpenQuestion;
-pub use outcome::{IntoOutcome, Outcome};
+pub use outcome::{IntoOutcome, Outcome, Update};
 pub use parts::Parts;
 pub(crate) use turn::CheckpointTooLarge;
 pub use turn::{Record, Recording, Turn};
-pub use update::Update;
 
 pub(crate) use call::outcome_of_error;
 pub(crate) use call_output::CallOutput;
 pub(crate) use call_state::{CallState, saved_id, state_id};
 pub(crate) use journal::{Begun, Journal, JournalTooLarge, OutcomeJournal, RunningStep};
+pub(crate) use outcome::message_size;
 pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
-pub(crate) use update::message_size;
 
 use crate::access::scope::Scope;
 

@@ -8,7 +8,7 @@ use super::{
     AgentError, AgentResult, Journal, Lost, Outcome, Update,
     call::outcome_of_error,
     call_state::{CallState, saved_id},
-    update::artifact_size,
+    outcome::artifact_size,
 };
 use crate::store::{JournalStep, StepOwner};
 

@@ -23,50 +23,49 @@ impl Arguments {
     /// The arguments in a message: its data part, else a text that is a JSON object, else a text for the only required
     /// property if that is a string. Without a schema, the data part as it is, else `{"text": …}`.
     pub fn of(message: &Message, schema: Option<&dyn SkillSchema>) -> Self {
-        match found(message, schema) {
-            None => Self::Missing,
-            Some(Found { value, is_allowed: true }) => Self::Valid(value),
-            Some(Found { value, .. }) => match schema.map(|schema| schema.check("arguments", &value)) {
-                None | Some(SchemaCheck::Done(Ok(()))) => Self::Valid(value),
-                Some(SchemaCheck::Done(Err(problem))) => Self::Invalid(problem),
-                Some(SchemaCheck::Large(check)) => Self::Unchecked(value, check),
-            },
+        let value = match Self::find(message, schema) {
+            Ok(value) => value,
+            Err(decided) => return decided,
+        };
+        match schema.map(|schema| schema.check("arguments", &value)) {
+            None | Some(SchemaCheck::Done(Ok(()))) => Self::Valid(value),
+            Some(SchemaCheck::Done(Err(problem))) => Self::Invalid(problem),
+            Some(SchemaCheck::Large(check)) => Self::Unchecked(value, check),
         }
     }
 
     /// The same of a message that has been accepted: its arguments are not checked again.
     pub(super) fn of_accepted(message: &Message, schema: Option<&dyn SkillSchema>) -> Self {
-        found(message, schema).map_or(Self::Missing, |found| Self::Valid(found.value))
+        Self::find(message, schema).map_or_else(|decided| decided, Self::Valid)
     }
-}
 
-struct Found {
-    value: Json,
-    /// The schema is known to allow it.
-    is_allowed: bool,
-}
-
-fn found(message: &Message, schema: Option<&dyn SkillSchema>) -> Option<Found> {
-    let data = message.parts.iter().find_map(|part| match &part.content {
-        Content::Data(data) => Some(data.clone()),
-        _ => None,
-    });
-    let text = message.text();
-    let object = || Json::parse(&text).ok().filter(Json::is_object);
-    let unchecked = |value| Some(Found { value, is_allowed: false });
-    let Some(schema) = schema else {
-        return unchecked(data.or_else(object).unwrap_or_else(|| text_argument("text", &text)));
-    };
-    if let Some(value) = data.or_else(object) {
-        return unchecked(value);
+    /// What a message has, not checked yet.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to check.
+    fn find(message: &Message, schema: Option<&dyn SkillSchema>) -> Result<Json, Self> {
+        let data = message.parts.iter().find_map(|part| match &part.content {
+            Content::Data(data) => Some(data.clone()),
+            _ => None,
+        });
+        let text = message.text();
+        let object = || Json::parse(&text).ok().filter(Json::is_object);
+        let Some(schema) = schema else {
+            return Ok(data.or_else(object).unwrap_or_else(|| text_argument("text", &text)));
+        };
+        if let Some(value) = data.or_else(object) {
+            return Ok(value);
+        }
+        if let Some(property) = schema.single_text().filter(|_| !text.trim().is_empty()) {
+            return Ok(text_argument(property, &text));
+        }
+        let empty = Json::parse("{}").expect("an empty object is JSON");
+        // Nothing is required, so a text can only be the request itself.
+        let is_allowed =
+            schema.required().is_empty() && schema.allows(&empty, &mut { MAX_STEPS }) == Some(true);
+        Err(if is_allowed { Self::Valid(empty) } else { Self::Missing })
     }
-    if let Some(property) = schema.single_text().filter(|_| !text.trim().is_empty()) {
-        return unchecked(text_argument(property, &text));
-    }
-    let empty = Json::parse("{}").expect("an empty object is JSON");
-    // Nothing is required, so a text can only be the request itself.
-    let is_allowed = schema.required().is_empty() && schema.allows(&empty, &mut { MAX_STEPS }) == Some(true);
-    is_allowed.then_some(Found { value: empty, is_allowed })
 }
 
 fn text_argument(name: &str, text: &str) -> Json {

@@ -4,22 +4,35 @@
 //! A skill that the caller cannot see is neither selected for it nor shown to it, and does not change what is selected: such
 //! callers have candidates and a search of their own.
 
-mod data_match;
-mod question;
 mod text_match;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use protocol::{Json, Message, Role};
+use protocol::{
+    Content, Json, Message, Part, Role,
+    json::{
+        read::{Node, Path},
+        write::Writer,
+    },
+};
 
-use self::{question::answered, text_match::TextMatch};
-use super::{Skill, SkillSet};
+use self::text_match::TextMatch;
+use super::{Skill, SkillSchema, SkillSet};
 use crate::agent::{Outcome, agent_message};
 
 /// Up to this number of skills, a question lists all of them; of more skills, those that match best.
 const MAX_LISTED: usize = 20;
 /// The most skills that are listed because they match.
 const MAX_SUGGESTED: usize = 10;
+const QUESTION: &str = "Which skill do you want?";
+/// Of descriptions and examples only the first line is shown, up to this number of bytes.
+const MAX_SHOWN: usize = 300;
+/// The most schemas that a data part is validated with.
+const MAX_CANDIDATES: usize = 100;
+/// The most bytes that are validated: the size of the data part for each schema after the first.
+const MAX_VALIDATED: usize = 16 << 20;
+/// What all checks together may cost, in steps of [`SkillSchema::allows`]: some milliseconds.
+const MAX_STEPS: u64 = 100_000;
 
 /// What the selection depends on.
 #[derive(Clone, Copy)]
@@ -86,7 +99,7 @@ pub(super) fn select<'a>(skills: &'a SkillSet, request: Request<'_>) -> Selectio
     let list = List { skills, candidates };
     let selected = list
         .only()
-        .or_else(|| data_match::only_match(request.message, list.iter()))
+        .or_else(|| only_match(request.message, list.iter()))
         .or_else(|| list.match_text(&request.message.text(), find));
     match selected {
         Some(skill) => Selection::Skill(Arc::clone(skill)),
@@ -181,6 +194,76 @@ impl<'a> List<'a> {
             listed.extend(others);
         }
         let listed: Vec<&Skill> = listed.into_iter().map(|number| &**self.member(number)).collect();
-        question::ask(&listed, count - listed.len())
+        question(&listed, count - listed.len())
     }
+}
+
+/// The only skill whose schema allows the data part of a message. Only schemas whose required properties are there are
+/// validated. If they are too many, the data does not decide: a schema is compiled when it is first used, and keeps
+/// that form, which is large. Nor does it decide when the checks together cost more than [`MAX_STEPS`].
+fn only_match<'a>(message: &Message, skills: impl Iterator<Item = &'a Arc<Skill>>) -> Option<&'a Arc<Skill>> {
+    let data = message.parts.iter().find_map(|part| match &part.content {
+        Content::Data(data) => Some(data),
+        _ => None,
+    })?;
+    let names = property_names(data);
+    let schemas = skills.filter_map(|skill| Some((skill, skill.input.schema()?)));
+    let is_candidate = |schema: &dyn SkillSchema| schema.required().iter().all(|name| names.contains(name));
+    let candidates = schemas.filter(|(_, schema)| is_candidate(*schema));
+    let max = MAX_CANDIDATES.min(1 + MAX_VALIDATED / data.as_str().len());
+    let candidates: Vec<_> = candidates.take(max + 1).collect();
+    if candidates.len() > max {
+        return None;
+    }
+    let mut only = None;
+    let mut steps = MAX_STEPS;
+    for (skill, schema) in candidates {
+        if schema.allows(data, &mut steps)? && only.replace(skill).is_some() {
+            return None;
+        }
+    }
+    only
+}
+
+/// The names in an object; none of another value.
+fn property_names(data: &Json) -> HashSet<String> {
+    let object = Node::new(data.as_raw(), &Path::Root).object();
+    let names = object.and_then(|object| object.entries(|name, _| Ok(name.to_owned())));
+    names.unwrap_or_default().into_iter().collect()
+}
+
+/// Asks with a list of skills: as text, and their ids as data. `more` is how many others there are.
+fn question(listed: &[&Skill], more: usize) -> Outcome {
+    let mut text = String::from(QUESTION);
+    for Skill { card, .. } in listed {
+        text += &format!("\n{}: {}", card.id, shortened(&card.description));
+        if let Some(example) = card.examples.first() {
+            text += &format!(" (such as: {})", shortened(example));
+        }
+    }
+    if more > 0 {
+        text += &format!("\nand {more} more: see the agent card");
+    }
+    let mut writer = Writer::new();
+    writer.object(|out| out.key("skills").array(listed, |out, skill| out.string(skill.id())));
+    let skills = String::from_utf8(writer.finish()).ok().and_then(|text| Json::parse(&text).ok());
+    Outcome::ask([Part::text(text)].into_iter().chain(skills.map(Part::data)).collect::<Vec<_>>())
+}
+
+fn shortened(text: &str) -> String {
+    let text = text.trim().lines().next().unwrap_or_default();
+    match text.floor_char_boundary(MAX_SHOWN) {
+        end if end < text.len() => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
+    }
+}
+
+/// The message after which the client was asked, if this one only names a skill: that is what the skill is for.
+fn answered<'a>(history: &'a [Message], message: &Message, skill: &str) -> Option<&'a Message> {
+    let (question, before) = history.split_last()?;
+    let is_answer = question.role == Role::Agent && question.text().starts_with(QUESTION);
+    if !is_answer || message.text().trim() != skill {
+        return None;
+    }
+    before.iter().rev().find(|message| message.role == Role::User)
 }

@@ -10,7 +10,6 @@ use super::PublicIds;
 use crate::{
     agent::message_size,
     error::{Error, Result},
-    log::NewEntry,
 };
 
 /// The effect of a message to an existing task.
@@ -24,24 +23,41 @@ pub enum FollowUp {
     Reopen,
 }
 
-/// The opening entry of a new task: status `submitted` with the message.
-pub fn start_entry(names: &PublicIds, message: Message, now: Timestamp) -> NewEntry {
-    (names.status(TaskState::Submitted, None, now), Some(Arc::new(stamp(names, message))))
+/// A message and the status update that it causes.
+pub type Opening = (Event, Arc<Message>);
+
+/// The opening of a new task: status `submitted`, with the metadata that the request has for the task.
+pub fn start_opening(
+    names: &PublicIds,
+    message: Message,
+    metadata: Option<&Json>,
+    now: Timestamp,
+) -> Opening {
+    opening(names, TaskState::Submitted, message, metadata, now)
 }
 
-/// The entry of a message to an existing task: status `working` with the message.
-pub fn follow_up_entry(names: &PublicIds, message: Message, now: Timestamp) -> NewEntry {
-    (names.status(TaskState::Working, None, now), Some(Arc::new(stamp(names, message))))
+/// The opening of a message to an existing task: status `working`.
+pub fn follow_up_opening(
+    names: &PublicIds,
+    message: Message,
+    metadata: Option<&Json>,
+    now: Timestamp,
+) -> Opening {
+    opening(names, TaskState::Working, message, metadata, now)
 }
 
-/// Adds the request's task metadata to the entry that records its message.
-pub fn with_task_metadata(with_task_metadata: Option<&Json>, opening: NewEntry) -> NewEntry {
-    match opening {
-        (Event::Status(update), message) if with_task_metadata.is_some() => {
-            (Event::Status(StatusUpdate { metadata: with_task_metadata.cloned(), ..update }), message)
-        }
-        opening => opening,
-    }
+fn opening(
+    names: &PublicIds,
+    state: TaskState,
+    message: Message,
+    metadata: Option<&Json>,
+    now: Timestamp,
+) -> Opening {
+    let event = match names.status(state, None, now) {
+        Event::Status(update) => Event::Status(StatusUpdate { metadata: metadata.cloned(), ..update }),
+        event => event,
+    };
+    (event, Arc::new(stamp(names, message)))
 }
 
 /// Decides the effect of a message to an existing task (A2A 3.4.3). Canceled and rejected tasks are never

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The events to record and the resulting state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Advanced {
     /// Events in log order.
     pub events: Vec<Event>,
@@ -22,6 +22,13 @@ pub struct Advanced {
     pub journal: JournalChange,
     /// The turn has ended; later updates are dropped.
     pub ended: bool,
+}
+
+impl Advanced {
+    /// Whether there is nothing to record.
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.saved.is_none() && self.journal == JournalChange::Keep
+    }
 }
 
 /// Turns updates, and the outcome if there is one, into events.

@@ -79,16 +79,8 @@ pub struct TurnChange {
     pub step: Step,
     /// Whether it ends the counting of attempts and crashes so far.
     pub progress: bool,
-    /// Of a pause: the content, to be recorded again if the pause is rejected.
-    pause: Option<Content>,
-}
-
-/// What a change records.
-#[derive(Clone, Debug)]
-struct Content {
-    events: Vec<Event>,
-    saved: Option<Bytes>,
-    journal: JournalChange,
+    /// Of a pause: what it records, to be recorded again if the pause is rejected.
+    pause: Option<Advanced>,
 }
 
 impl TurnChange {
@@ -168,8 +160,8 @@ impl TurnState {
             updates.insert(0, Update::Working(Some(note)));
         }
         let before = self.current.visibility;
-        let Advanced { events, saved, journal, ended, .. } = self.advance(updates, outcome, now);
-        let step = match ended {
+        let advanced = self.advance(updates, outcome, now);
+        let step = match advanced.ended {
             true if self.current.state.is_interrupted() => Step::Pause { fence },
             true => Step::Finish { fence },
             // A run that was repeated before it made progress waits, so that it is not repeated all the time.
@@ -178,13 +170,12 @@ impl TurnState {
             }
             false => Step::Report { fence },
         };
-        let content = Content { events, saved, journal };
-        if content.is_empty() && matches!(step, Step::Report { .. }) {
+        if advanced.is_empty() && matches!(step, Step::Report { .. }) {
             return None;
         }
-        let pause = matches!(step, Step::Pause { .. }).then(|| content.clone());
+        let pause = matches!(step, Step::Pause { .. }).then(|| advanced.clone());
         let visibility = (before != self.current.visibility).then_some(self.current.visibility);
-        let change = Advance { progress, ..self.change(step, content, visibility, now) };
+        let change = Advance { progress, ..self.change(step, advanced, visibility, now) };
         Some((change, TurnChange { step, progress, pause }))
     }
 
@@ -231,11 +222,11 @@ impl TurnState {
         lease: Lease,
         now: Timestamp,
     ) -> Option<Advance> {
-        let content = rejected.pause.filter(|_| met.fence == lease.fence && met.unanswered > 0)?;
+        let pause = rejected.pause.filter(|_| met.fence == lease.fence && met.unanswered > 0)?;
         self.current = CurrentState { state: TaskState::Working, visibility: Visibility::Visible };
-        let events = content.events.into_iter().map(|event| self.as_progress(event, now)).collect();
+        let events = pause.events.into_iter().map(|event| self.as_progress(event, now)).collect();
         let step = Step::Requeue { fence: lease.fence, at: now };
-        let change = self.change(step, Content { events, ..content }, Some(Visibility::Visible), now);
+        let change = self.change(step, Advanced { events, ..pause }, Some(Visibility::Visible), now);
         // The next turn has a message that came while this one worked.
         Some(Advance { admitted: Some(false), ..change })
     }
@@ -388,11 +379,11 @@ impl TurnState {
     fn change(
         &mut self,
         step: Step,
-        content: Content,
+        advanced: Advanced,
         visibility: Option<Visibility>,
         now: Timestamp,
     ) -> Advance {
-        let Content { events, saved, journal } = content;
+        let Advanced { events, saved, journal, .. } = advanced;
         // A bare message has neither state nor timestamp.
         let bare = events.iter().any(|event| matches!(event, Event::Message(_)));
         let log = Log::pack(events.into_iter().map(|event| (event, None)));
@@ -415,12 +406,6 @@ impl TurnState {
             }
             other => other,
         }
-    }
-}
-
-impl Content {
-    fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.saved.is_none() && self.journal == JournalChange::Keep
     }
 }
 

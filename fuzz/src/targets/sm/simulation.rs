@@ -15,7 +15,7 @@ use engine::{
     },
     task::{
         CurrentState, PublicIds,
-        admit::{self, FollowUp},
+        admit::{self, FollowUp, Opening},
         advance::Advanced,
         cancel,
         turn::{self, Lease, TurnState},
@@ -252,7 +252,7 @@ impl Simulation {
             return;
         }
         self.check_stored_log();
-        let opening = admit::start_entry(&NAMES, user_message(), self.now());
+        let opening = entry(admit::start_opening(&NAMES, user_message(), None, self.now()));
         let log = Log::pack([opening].into_iter().chain(events.into_iter().map(|event| (event, None))));
         let task = SimulatedTask::begin(&NAMES, &log, current, work);
         #[cfg(test)]
@@ -345,11 +345,15 @@ impl Simulation {
         }
     }
 
+    fn follow_up_entry(&self) -> NewEntry {
+        entry(admit::follow_up_opening(&NAMES, user_message(), None, self.now()))
+    }
+
     /// A further message is accepted by an unsettled task, up to a limit, whatever the client saw.
     fn send_more(&mut self, now: TaskState) {
         let listen = Advance {
             status: Some((TaskState::Working, self.now())),
-            ..self.step(Step::QueueMessage, [admit::follow_up_entry(&NAMES, user_message(), self.now())])
+            ..self.step(Step::QueueMessage, [self.follow_up_entry()])
         };
         let result = self.commit(&listen);
         let full = result.is_err_and(|met| met.unanswered == MAX_UNANSWERED);
@@ -359,7 +363,7 @@ impl Simulation {
     /// An answer is accepted by an interrupted task, and a reopening message by a finished one, in both cases only
     /// for the turn whose end the client saw.
     fn answer(&mut self, waiting: TurnPrecondition, turn_start: TurnStart, now: Row) {
-        let mut events = vec![admit::follow_up_entry(&NAMES, user_message(), self.now())];
+        let mut events = vec![self.follow_up_entry()];
         let mut current = CurrentState { state: TaskState::Working, visibility: Visibility::Visible };
         let mut step = Step::Resume(waiting);
         match turn_start {
@@ -618,6 +622,10 @@ fn need_input() -> Outcome {
 
 fn need_auth() -> Outcome {
     Outcome::ask_for_credentials("who?")
+}
+
+fn entry((event, message): Opening) -> NewEntry {
+    (event, Some(message))
 }
 
 fn user_message() -> Message {

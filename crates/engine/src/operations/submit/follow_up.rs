@@ -1,18 +1,20 @@
 //! A message to an existing task: the input it waits for, a reopening, or another message while it is
 //! working.
 
+use std::sync::Arc;
+
 use protocol::{ErrorKind, Message};
 
 use super::{
     SendContext, Submitted,
     replay::replay,
-    turn::{StartResult, TurnCommit, begin, message_of, queue_full},
+    turn::{StartResult, TurnCommit, begin, queue_full},
 };
 use crate::{
     agent::message_size,
     error::{Error, Result},
     ids::TaskNo,
-    log::{Log, NewEntry},
+    log::Log,
     operations::idempotency::{Dedupe, same_content},
     runner::TurnInput,
     skill::call::{CallRequest, SkillCall, Stage},
@@ -20,7 +22,11 @@ use crate::{
         Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NewWebhook, NotCommitted, SavedState,
         SkillSource, StartState, Step, TaskRow, TurnPrecondition, Visibility, WorkState,
     },
-    task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts},
+    task::{
+        PublicIds,
+        admit::{self, Opening},
+        earlier_artifacts::EarlierArtifacts,
+    },
 };
 
 /// Records the message; `None` when the task changed between read and commit, and the caller should retry.
@@ -53,10 +59,7 @@ pub(super) async fn follow_up(
     }
     // The reply contains the task, so its log is going to be read.
     ctx.call.charge_read(row.size)?;
-    let opening = admit::with_task_metadata(
-        ctx.task_metadata,
-        admit::follow_up_entry(&names, message.clone(), engine.clock.now()),
-    );
+    let opening = admit::follow_up_opening(&names, message.clone(), ctx.task_metadata, engine.clock.now());
     match verdict {
         admit::FollowUp::Enqueue => queue_message(ctx, &names, row, opening).await,
         admit::FollowUp::Continue => start_turn(ctx, StartState::Interrupted, names, row, opening).await,
@@ -102,14 +105,14 @@ async fn start_turn(
     when: StartState,
     names: PublicIds,
     row: &TaskRow,
-    opening: NewEntry,
+    opening: Opening,
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, .. } = ctx;
     let (webhook, note) = ctx.webhook(row.no, &names.task)?;
     let Some(work) = engine.store.work(row.no).await? else { return Ok(None) };
     let mut log = ctx.log(row, row.last_seq).with_first(work.log);
     let (task, artifacts) = ctx.fold(row, &mut log).await?;
-    let message = message_of(&opening)?;
+    let message = Arc::clone(&opening.1);
     let size = counted_size(row) + message_size(&message);
     let stage = match when {
         StartState::Interrupted => Stage::Answer,
@@ -190,13 +193,14 @@ async fn queue_message(
     ctx: SendContext<'_>,
     names: &PublicIds,
     row: &TaskRow,
-    opening: NewEntry,
+    opening: Opening,
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, key, .. } = ctx;
     let no = row.no;
     let (webhook, note) = ctx.webhook(no, &names.task)?;
     let watcher = ctx.watch(no);
-    let log = Log::pack([opening]);
+    let (event, message) = opening;
+    let log = Log::pack([(event, Some(message))]);
     let change = Change::Advance(Box::new(Advance {
         status: log.status(),
         log: log.clone(),

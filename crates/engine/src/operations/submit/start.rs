@@ -4,7 +4,7 @@ use protocol::{ContextId, ErrorKind, Message, TaskId};
 
 use super::{
     SendContext, Submitted,
-    turn::{StartResult, TurnCommit, begin, message_of},
+    turn::{StartResult, TurnCommit, begin},
 };
 use crate::{
     agent::message_size,
@@ -30,15 +30,14 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let now = engine.clock.now();
     let origin_metadata = call.origin.task_metadata();
     let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
-    let opening = admit::with_task_metadata(task_metadata, admit::start_entry(&names, message, now));
+    let (opening, message) = admit::start_opening(&names, message, task_metadata, now);
     let task = fold::begin(&names);
-    let message = message_of(&opening)?;
     let skill_call = SkillCall::select(ctx.first_request(&message)).admit(Stage::Request).await;
     let deadline = skill_call.policy.deadline_from(now);
     let size = message_size(&message);
     let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, first_of_context);
     let accept = |commit: TurnCommit| new.accept(ctx, webhook, commit);
-    match begin(ctx, turn, task, opening, accept).await? {
+    match begin(ctx, turn, task, (opening, message), accept).await? {
         StartResult::Full => {
             // A duplicate needs no slot.
             let used = duplicate_of(ctx).await?;

@@ -7,22 +7,22 @@
 //! Without a free slot the task is recorded as due, and the claimer starts it later; if too many wait already,
 //! nothing is recorded.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use protocol::{Event, Message, Task, TaskState, Timestamp};
+use protocol::{Event, Task, TaskState, Timestamp};
 
 use super::{SendContext, Submitted, WaitMode};
 use crate::{
     agent::Outcome,
     error::{Error, Result},
     feed::Watcher,
-    log::{Log, NewEntry},
+    log::Log,
     runner::{Admission, Arrival, Run, Slot, TurnInput},
     store::{
         Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, SavedState, SkillSource,
         Visibility, WorkState,
     },
-    task::CurrentState,
+    task::{CurrentState, admit::Opening},
     trace::commit_span,
 };
 
@@ -86,7 +86,7 @@ pub(super) async fn begin(
     ctx: SendContext<'_>,
     turn: TurnInput,
     task: Task,
-    opening: NewEntry,
+    opening: Opening,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
     if let Some(deadline) = turn.deadline {
@@ -128,13 +128,14 @@ async fn begin_later(
     arrival: Arrival,
     turn: TurnInput,
     task: Task,
-    opening: NewEntry,
+    opening: Opening,
     now: Timestamp,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
     let engine = ctx.engine;
     let current = CurrentState { visibility: Visibility::Visible, ..state_after(&opening.0, ctx) };
-    let log = Log::pack([opening]);
+    let (event, message) = opening;
+    let log = Log::pack([(event, Some(message))]);
     let watcher = ctx.watch(turn.no);
     engine.runner.traces().keep(turn.no, ctx.call.trace.clone());
     let _span = commit_span(&ctx.call.trace);
@@ -154,7 +155,7 @@ async fn begin_now(
     slot: Option<Slot>,
     turn: TurnInput,
     task: Task,
-    opening: NewEntry,
+    opening: Opening,
     now: Timestamp,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
@@ -171,18 +172,19 @@ async fn first_commit(
     ctx: SendContext<'_>,
     slot: Option<Slot>,
     turn: TurnInput,
-    opening: NewEntry,
+    opening: Opening,
     now: Timestamp,
 ) -> (Run, TurnCommit) {
     let SendContext { engine, wait_mode, .. } = ctx;
-    let current = state_after(&opening.0, ctx);
+    let (event, message) = opening;
+    let current = state_after(&event, ctx);
     let (is_decided, is_rejected) = match turn.call.verdict() {
         None => (false, false),
         Some(verdict) => (true, matches!(verdict, Outcome::Rejected { .. })),
     };
     let mut commit = TurnCommit::new(&turn, current, WorkState::Held, now);
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
-    let mut events = vec![opening];
+    let mut events = vec![(event, Some(message))];
     commit.asking_turns =
         run.asking_before().unwrap_or_else(|| engine.runner.asking_turns().of(&ctx.call.scope));
     let is_immediate = wait_mode == WaitMode::Immediate;
@@ -245,11 +247,6 @@ async fn commit_and_launch(
     let receipt = engine.store.commit(change(commit));
     let result = engine.runner.launch(run, receipt).await;
     start_result(unwrap_result(result), task, visibility, &log, Some(watcher))
-}
-
-/// The message of a turn's opening entry.
-pub(super) fn message_of(opening: &NewEntry) -> Result<Arc<Message>> {
-    opening.1.clone().ok_or_else(|| Error::Broken("a turn needs a message".into()))
 }
 
 /// Timestamp of the log's last status; a bare message has none of its own, so it is `now`.
