@@ -17,10 +17,9 @@ use super::{
     AgentAuth, AgentConfig, ProfileName, auth, extensions,
     read::{Parsed, Section},
     sections,
-    skills::text,
     skills_folder::FolderSkills,
     tree::Item,
-    values,
+    values::{self, text},
 };
 use crate::builtins;
 
@@ -111,7 +110,7 @@ pub(super) fn ids(file: &Section<'_>) -> Vec<String> {
     if file.has("agents") {
         return file.open("agents").names().map(str::to_owned).collect();
     }
-    let folder = file.open("server").get("skills_dir", text).unwrap_or_default();
+    let folder = file.open("server").value("skills_dir", text);
     if folder.is_empty() && !TABLES.into_iter().any(|table| file.has(table)) {
         return builtins::demo_names().into_iter().map(str::to_owned).collect();
     }
@@ -148,7 +147,7 @@ pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<
 /// The agent at `/` among these, of which some are enabled: the configured one, the only one, or `main`.
 pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> String {
     let ids = || agents.iter().filter(|(_, enabled)| *enabled).map(|(id, _)| *id);
-    let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
+    let named = server.value("default_agent", text);
     if named.is_empty() {
         let demo = builtins::demo_names()[0];
         let only = ids().next().filter(|_| ids().count() == 1);
@@ -199,8 +198,8 @@ impl AgentConfig {
 
 /// What webhooks are notified about: all listed events together.
 fn push_events(section: &Section<'_>) -> PushEvents {
-    let listed = section.each("push_events", |item| item.one_of(&PUSH_EVENT_NAMES));
-    listed.and_then(|events| events.into_iter().reduce(PushEvents::and)).unwrap_or_default()
+    let listed = section.list("push_events", |item| item.one_of(&PUSH_EVENT_NAMES));
+    listed.into_iter().reduce(PushEvents::and).unwrap_or_default()
 }
 
 fn security(auth: &AgentAuth, defaults: &Defaults<'_>) -> Vec<(String, SecurityScheme)> {
@@ -223,7 +222,7 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
         );
     }
     let section = agents.open(id);
-    let profile = section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default();
+    let profile = section.value("profile", |item| item.one_of(&ProfileName::NAMES));
     let default_retention = defaults.retention;
     let reply = section.get("reply", |item| item.one_of(&REPLY_NAMES));
     let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
@@ -231,28 +230,24 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<
     let defaults = AgentConfig::new(id, own_skills(&section, known), defaults).definition;
     let preset = profile.preset();
     let settings = AgentSettings {
-        enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.settings.enabled),
-        streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.settings.streaming),
+        enabled: section.value("enabled", Item::boolean),
+        streaming: section.value("streaming", Item::boolean),
         push: section.get("push", Item::boolean).unwrap_or(preset.push_default),
         push_events: push_events(&section),
-        extended_card: section
-            .get("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES))
-            .unwrap_or_default(),
+        extended_card: section.value("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES)),
         extensions: extensions::extensions(&section),
-        check_media_types: section
-            .get("check_media_types", Item::boolean)
-            .unwrap_or(defaults.settings.check_media_types),
+        check_media_types: section.value("check_media_types", Item::boolean),
         profile: Profile { reply: reply.unwrap_or(preset.reply), ..preset },
         auth: auth.methods(),
-        end_user: section.get("end_user", |item| item.one_of(&END_USER_NAMES)).unwrap_or_default(),
+        end_user: section.value("end_user", |item| item.one_of(&END_USER_NAMES)),
         security,
-        concurrent: section.get("concurrent", values::count).unwrap_or_default(),
+        concurrent: section.value("concurrent", values::count),
     };
     let agent = SkillAgent {
         name: section.get("name", text),
         description: section.get("description", text),
         settings,
-        dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
+        dedupe: section.value("dedupe", |item| item.one_of(&DEDUPE_NAMES)),
         retention: sections::retention(&section.open("retention"), default_retention),
         ..defaults
     };

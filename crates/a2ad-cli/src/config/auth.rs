@@ -15,9 +15,8 @@ use super::{
     ServerConfig,
     mode::Mode,
     read::{Parsed, Section},
-    skills::text,
     tree::Item,
-    values,
+    values::{self, text},
 };
 
 /// The variable of the shared secret, unless the file names another one.
@@ -128,12 +127,12 @@ pub(super) fn auth(section: &Section<'_>) -> AuthConfig {
     let org_secrets = org_secrets(&section.open("org_secrets"));
     AuthConfig {
         org_secrets: org_secrets.clone(),
-        audience: section.get("audience", text).filter(|audience| !audience.is_empty()),
+        audience: Some(section.value("audience", text)).filter(|audience| !audience.is_empty()),
         options: AuthOptions {
             secret: secret(section),
             org_secrets,
-            allow_anonymous_tokens: section.get("allow_anonymous_tokens", Item::boolean).unwrap_or(false),
-            bearer: section.get("bearer_env", bearer).flatten().map(|found| found.secret),
+            allow_anonymous_tokens: section.value("allow_anonymous_tokens", Item::boolean),
+            bearer: section.value("bearer_env", bearer).map(|found| found.secret),
             issuers: issuers(section),
             api_keys: api_keys(&section.open("api_keys")),
             ..AuthOptions::default()
@@ -197,15 +196,12 @@ fn org_secrets(domains: &Section<'_>) -> BTreeMap<String, Secret> {
             domains.report(domain, format!("{domain:?} {problem}"));
         }
         let section = domains.open(domain);
-        if !section.has("env") {
-            section
-                .report("env", "expected the environment variable with the secret, such as \"ACME_SECRET\"");
-        }
         let secret = |item: &Item| {
             let secret = named_secret(item, auth_checks::check_secret)?;
             secret.ok_or_else(|| "expected the name of an environment variable".to_owned())
         };
-        Some((domain.to_owned(), section.get("env", secret)?.secret))
+        let expected = "expected the environment variable with the secret, such as \"ACME_SECRET\"";
+        Some((domain.to_owned(), section.required("env", expected, secret)?.secret))
     };
     domains.names().filter_map(secret).collect()
 }
@@ -214,20 +210,14 @@ fn org_secrets(domains: &Section<'_>) -> BTreeMap<String, Secret> {
 fn issuers(auth: &Section<'_>) -> Vec<Issuer> {
     let mut issuers: Vec<Issuer> = Vec::new();
     for section in auth.tables("issuers") {
-        for (key, expected) in [
-            ("issuer", "expected the issuer, which its tokens name as iss, such as \"https://id.example\""),
-            ("audience", "expected the audience that its tokens must have"),
-        ] {
-            if !section.has(key) {
-                section.report(key, expected);
-            }
-        }
-        let issuer = section.get("issuer", |item| url(item, auth_checks::check_issuer));
-        let audience = section.get("audience", |item| match item.text()? {
-            "" => Err("expected the audience that its tokens must have".to_owned()),
+        let expected = "expected the issuer, which its tokens name as iss, such as \"https://id.example\"";
+        let issuer = section.required("issuer", expected, |item| url(item, auth_checks::check_issuer));
+        let expected = "expected the audience that its tokens must have";
+        let audience = section.required("audience", expected, |item| match item.text()? {
+            "" => Err(expected.to_owned()),
             audience => Ok(audience.to_owned()),
         });
-        let jwks_uri = section.get("jwks_uri", |item| match item.text()? {
+        let jwks_uri = section.value("jwks_uri", |item| match item.text()? {
             "" => Ok(None),
             _ => url(item, auth_checks::check_jwks_uri).map(Some),
         });
@@ -235,7 +225,7 @@ fn issuers(auth: &Section<'_>) -> Vec<Issuer> {
         if issuers.iter().any(|earlier| earlier.issuer == issuer) {
             section.report("issuer", format!("{issuer:?} is listed twice"));
         }
-        issuers.push(Issuer { issuer, audience, jwks_uri: jwks_uri.flatten() });
+        issuers.push(Issuer { issuer, audience, jwks_uri });
     }
     issuers
 }
@@ -248,7 +238,6 @@ fn url(item: &Item, check: impl Fn(&str) -> Result<(), &'static str>) -> Parsed<
 
 /// `api_keys = { prefix = "a2ad_", max_per_agent = 20 }`
 pub(super) fn api_keys(section: &Section<'_>) -> ApiKeyOptions {
-    let defaults = ApiKeyOptions::default();
     let prefix = |item: &Item| url(item, auth_checks::check_key_prefix);
     let max = |item: &Item| {
         let count = values::count(item)?;
@@ -256,8 +245,8 @@ pub(super) fn api_keys(section: &Section<'_>) -> ApiKeyOptions {
         Ok(count)
     };
     ApiKeyOptions {
-        prefix: section.get("prefix", prefix).unwrap_or(defaults.prefix),
-        max_per_agent: section.get("max_per_agent", max).unwrap_or(defaults.max_per_agent),
+        prefix: section.value("prefix", prefix),
+        max_per_agent: section.value("max_per_agent", max),
     }
 }
 

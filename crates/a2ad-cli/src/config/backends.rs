@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use a2ad::internal::assembly::{Document, SkillBackend, document_skills};
@@ -27,9 +26,9 @@ use super::{
     agents::check_name,
     files,
     read::{Parsed, Section},
-    skills::{Environment, text},
+    skills::Environment,
     tree::Item,
-    values,
+    values::{self, text},
 };
 
 pub(crate) const ISOLATION_NAMES: [(&str, Isolation); 3] =
@@ -47,8 +46,8 @@ const MAX_DOCUMENT: u64 = 32 << 20;
 /// `[outbound]`
 pub(super) fn dial_policy(section: &Section<'_>) -> DialPolicy {
     DialPolicy {
-        allow: section.each("allow", values::network).unwrap_or_default(),
-        allow_http: section.get("allow_http", Item::boolean).unwrap_or_default(),
+        allow: section.list("allow", values::network),
+        allow_http: section.value("allow_http", Item::boolean),
         // The server adds them when it has bound them.
         own_addresses: Vec::new(),
     }
@@ -97,24 +96,23 @@ fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> McpConfig 
             section.get("url", http_url).map(|url| Transport::Http { url, headers })
         }
     };
-    let pool = section.open("pool");
-    let defaults = Pool::default();
+    let pool_section = section.open("pool");
     let pool = Pool {
-        min: pool.get("min", values::count).unwrap_or(defaults.min),
-        max: pool.get("max", |item| values::non_zero(values::count(item)?)).unwrap_or(defaults.max),
-        idle_stop: pool.get("idle_stop", values::positive_duration).unwrap_or(defaults.idle_stop),
+        min: pool_section.value("min", values::count),
+        max: pool_section.value("max", |item| values::non_zero(values::count(item)?)),
+        idle_stop: pool_section.value("idle_stop", values::positive_duration),
     };
     if pool.min > pool.max {
-        section.open("pool").report("min", format!("expected at most max, which is {}", pool.max));
+        pool_section.report("min", format!("expected at most max, which is {}", pool.max));
     }
     // Without a transport a problem is already reported. The server is kept, so that references to it cause no further
     // errors.
     let transport = transport.unwrap_or_else(|| Transport::Stdio(Launch::default()));
     McpConfig {
         pool,
-        isolation: section.get("isolation", |item| item.one_of(&ISOLATION_NAMES)).unwrap_or_default(),
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(60)),
-        elicitation: section.get("elicitation", Item::boolean).unwrap_or(true),
+        isolation: section.value("isolation", |item| item.one_of(&ISOLATION_NAMES)),
+        timeout: section.value("timeout", values::positive_duration),
+        elicitation: section.value("elicitation", Item::boolean),
         ..McpConfig::new(name, transport)
     }
 }
@@ -135,11 +133,11 @@ pub(super) fn documents(
 fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> Document {
     let config = OpenApiConfig {
         base_url: section.get("base_url", http_url),
-        operations: section.each("operations", text).unwrap_or_else(|| vec!["*".into()]),
+        operations: section.list("operations", text),
         headers: headers(section),
         security: security(&section.open("security")),
         document_url: section.get("url", http_url),
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(30)),
+        timeout: section.value("timeout", values::positive_duration),
         ..OpenApiConfig::new(name)
     };
     match (section.has("file"), section.has("url")) {
@@ -195,10 +193,9 @@ fn security(schemes: &Section<'_>) -> Vec<(String, Credential)> {
         let credential = match (scheme.has("token_env"), scheme.has("password_env")) {
             (true, false) => Credential::Token(secret("token_env")?),
             (false, true) => {
-                if !scheme.has("user") {
-                    scheme.report("user", "expected the user name that belongs to the password");
-                }
-                let (user, password) = (scheme.get("user", text), secret("password_env"));
+                let user =
+                    scheme.required("user", "expected the user name that belongs to the password", text);
+                let password = secret("password_env");
                 Credential::Basic { user: user?, password: password? }
             }
             _ => {
@@ -214,24 +211,24 @@ fn security(schemes: &Section<'_>) -> Vec<(String, Credential)> {
 
 /// `http = { … }` of a skill.
 pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBackend> {
-    if !section.has("url") {
-        section.report("url", "expected the URL of the function, such as http://127.0.0.1:9000/fx");
-    }
-    let method = section.get("method", |item| {
+    let method = section.value("method", |item| {
         let method = item.text()?;
         let known = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method));
         known.ok_or_else(|| format!("{method:?} is not one of {}", METHODS.join(", ")))
     });
-    let defaults = HttpConfig::new(section.get("url", text)?);
     let config = HttpConfig {
-        method: method.map_or(defaults.method, Into::into),
+        url: section.required(
+            "url",
+            "expected the URL of the function, such as http://127.0.0.1:9000/fx",
+            text,
+        )?,
+        method: method.into(),
         query: pairs(&section.open("query")),
         headers: pairs(&section.open("headers")),
         headers_env: pairs(&section.open("headers_env")).into_iter().collect(),
         bearer_env: section.get("bearer_env", text).filter(|name| !name.is_empty()),
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(defaults.timeout),
-        max_response: section.get("max_response", bytes).unwrap_or(defaults.max_response),
-        url: defaults.url,
+        timeout: section.value("timeout", values::positive_duration),
+        max_response: section.value("max_response", bytes),
     };
     match HttpFunction::new(&config, environment.dialer.clone()) {
         Ok(function) => {
@@ -255,18 +252,17 @@ pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> O
     if !section.has("argv") {
         section.report("argv", "expected the program and its arguments, such as [\"lint\", \"--json\"]");
     }
-    let protocol = section.get("protocol", |item| item.one_of(&PROTOCOL_NAMES)).unwrap_or_default();
+    let protocol = section.value("protocol", |item| item.one_of(&PROTOCOL_NAMES));
     let launch = launch(section, "argv", environment.directory)?;
     let Launch { argv, env, cwd, memory } = launch;
-    let defaults = CommandTool::new(launcher(), argv);
     let tool = CommandTool {
         env,
         cwd,
         memory,
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(defaults.timeout),
-        max_output: section.get("max_output", values::size).unwrap_or(defaults.max_output),
+        timeout: section.value("timeout", values::positive_duration),
+        max_output: section.value("max_output", values::size),
         protocol,
-        ..defaults
+        ..CommandTool::new(launcher(), argv)
     };
     Some(SkillBackend::Ready { kind: "command", backend: Arc::new(tool), on_crash: protocol.on_crash() })
 }
@@ -284,12 +280,12 @@ fn launch(section: &Section<'_>, key: &str, directory: &Path) -> Option<Launch> 
         return None;
     }
     let mut env: BTreeMap<String, String> = pairs(&section.open("env")).into_iter().collect();
-    let inherited = section.each("inherit_env", |item| {
+    let inherited = section.list("inherit_env", |item| {
         let name = item.text()?;
         Ok((name.to_owned(), variable(name)?))
     });
-    env.extend(inherited.unwrap_or_default());
-    let named = section.get("cwd", text).filter(|cwd| !cwd.is_empty());
+    env.extend(inherited);
+    let named = Some(section.value("cwd", text)).filter(|cwd| !cwd.is_empty());
     let cwd = named.as_ref().map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd));
     let cwd = Some(cwd).filter(|cwd| *cwd != PathBuf::new());
     let memory = if key == "argv" { section.get("memory", values::size) } else { None };

@@ -6,22 +6,20 @@ use super::{
     json_value::object,
     read::{Parsed, Section},
     tree::Item,
+    values::text,
 };
 
 pub(super) fn extensions(agent: &Section<'_>) -> Vec<AgentExtension> {
     let mut seen: Vec<AgentExtension> = Vec::new();
     for section in agent.tables("extensions") {
-        if !section.has("uri") {
-            section.report("uri", "expected the URI of the extension");
-        }
-        let Some(uri) = section.get("uri", uri) else { continue };
+        let Some(uri) = section.required("uri", "expected the URI of the extension", uri) else { continue };
         if seen.iter().any(|extension| extension.uri == uri) {
             section.report("uri", format!("{uri:?} is listed twice"));
         }
         seen.push(AgentExtension {
             uri,
-            description: section.get("description", |item| Ok(item.text()?.to_owned())),
-            required: section.get("required", Item::boolean).unwrap_or_default(),
+            description: section.get("description", text),
+            required: section.value("required", Item::boolean),
             params: section.get("params", object),
         });
     }

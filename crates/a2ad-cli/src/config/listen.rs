@@ -17,7 +17,7 @@ use super::{
     ServerConfig,
     read::{Parsed, Section},
     tree::Item,
-    values,
+    values::{self, text},
 };
 
 /// The address of a server without a configuration.
@@ -90,18 +90,17 @@ impl Reader<'_> {
 
     /// `{ address = "0.0.0.0:4443", tls = { cert = "cert.pem", key = "key.pem" } }`; an empty `tls` is plain HTTP.
     fn table(&self, section: &Section<'_>) -> Option<Own> {
-        if !section.has("address") {
-            section.report("address", "expected an address with a port, such as \"0.0.0.0:4443\"");
-        }
+        let expected = "expected an address with a port, such as \"0.0.0.0:4443\"";
+        let address = section.required("address", expected, values::address);
         let tls = if section.has("tls") { self.tls(&section.open("tls")) } else { self.shared.clone() };
-        Some(Own { address: section.get("address", values::address)?, tls })
+        Some(Own { address: address?, tls })
     }
 
     /// `{ cert = "cert.pem", key = "key.pem", client_ca = "" }`; `None` if it is empty or a problem was reported.
     fn tls(&self, section: &Section<'_>) -> Option<Arc<ServerTls>> {
         let path = |key: &str| {
-            let text = section.get(key, |item: &Item| Ok(item.text()?.to_owned()));
-            text.filter(|text| !text.is_empty()).map(|text| self.directory.join(text))
+            let text = section.value(key, text);
+            (!text.is_empty()).then(|| self.directory.join(text))
         };
         let (cert, key, client_ca) = (path("cert"), path("key"), path("client_ca"));
         let (Some(cert), Some(key)) = (&cert, &key) else {

@@ -12,9 +12,9 @@ use inbound::{ApiKeyOptions, ConfigReport};
 
 use super::{
     AUTH_NAMES, Error, Problems, Section, Source, agents, auth, overrides, read_file, report, sections,
-    skills::text,
     source_directory,
     tree::{self, Item},
+    values::text,
 };
 
 /// What is known about a server without its secrets.
@@ -74,7 +74,7 @@ fn agent_views(root: &Section<'_>) -> Vec<AgentView> {
         let agent = agents.open(&id);
         AgentView {
             name: agent.get("name", text),
-            enabled: agent.get("enabled", Item::boolean).unwrap_or(true),
+            enabled: agent.value("enabled", Item::boolean),
             // API keys are not among what `[auth]` configures for agents that list nothing.
             accepts_api_keys: agent
                 .each("auth", |item| item.one_of(&AUTH_NAMES))

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use protocol::hint;
 
 use super::{
-    keys::{self, KeyTable},
+    keys::{self, DefaultValue, Key, KeyTable},
     listen::Element,
     tree::{Entry, Item, Location, Table, Value},
     variables::nearest_variable,
@@ -88,6 +88,42 @@ impl<'a> Section<'a> {
         debug_assert!(supported, "{key} is read but not in the catalogue");
         let item = &self.entry(key)?.item;
         read(item).map_err(|text| self.add_problem(key, &item.location, text)).ok()
+    }
+
+    /// The value of a key; its default in the catalogue if it is absent or invalid.
+    pub(super) fn value<T>(&self, key: &str, read: impl Fn(&Item) -> Parsed<T>) -> T {
+        let default = || read(self.default(key)).expect("the catalogue has valid defaults");
+        self.get(key, &read).unwrap_or_else(default)
+    }
+
+    /// The value of a key that must be present; `expected` is reported if it is absent.
+    pub(super) fn required<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&Item) -> Parsed<T>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            self.report(key, expected);
+        }
+        self.get(key, read)
+    }
+
+    /// Each element of a list; those of the default in the catalogue if it is absent or any element is invalid.
+    pub(super) fn list<T>(&self, key: &str, read: impl Fn(&Item) -> Parsed<T>) -> Vec<T> {
+        self.each(key, &read).unwrap_or_else(|| {
+            let mut list = Vec::new();
+            let read = self.default(key).visit(|item| list.extend(read(item)));
+            read.map(|()| list).expect("the catalogue has valid defaults")
+        })
+    }
+
+    /// The default of a key that has a fixed one.
+    fn default(&self, key: &str) -> &'static Item {
+        match self.keys().and_then(|keys| keys.key(key)).map(Key::default) {
+            Some(DefaultValue::Fixed(item)) => item,
+            _ => unreachable!("the catalogue has no default for {key}"),
+        }
     }
 
     /// Each element of a list; `None` if it is absent or any element is invalid.

@@ -6,12 +6,18 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use super::{
-    Config, ConfigFile, Source,
-    keys::{CHOSEN, DefaultValue, Effect, Key, KeyTable, TABLES, Values},
+    AUTH_NAMES, Config, ConfigFile, Generation, Mode, ProfileName, Source,
+    agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
+    backends::{ISOLATION_NAMES, PROTOCOL_NAMES},
+    keys::{CHOSEN, DefaultValue, Effect, Key, KeyTable, TABLES},
     load,
+    run_settings::ON_CRASH_NAMES,
+    sections::{CARD_NAMES, ERROR_NAMES},
+    tree::{Item, Value},
 };
+use crate::builtins;
 
-const INTRODUCTION: &str = r#"<!-- Made by `cargo xtask gen` from `crates/a2ad-cli/src/config/keys.rs`; not to be edited. -->
+const INTRODUCTION: &str = r#"<!-- Made by `cargo xtask gen` from `crates/a2ad-cli/src/config/keys.toml`; not to be edited. -->
 
 # Configuration
 
@@ -73,21 +79,21 @@ fn document() -> String {
     let mut out = INTRODUCTION.to_owned();
     let (root, others) = TABLES.split_first().expect("the first table is the root");
     out += "\n| table | description |\n|---|---|\n";
-    for key in root.keys {
-        writeln!(out, "| `{}` | {} |", key.name, key.about).unwrap();
+    for key in &root.keys {
+        writeln!(out, "| `{}` | {} |", key.name, about_key(key)).unwrap();
     }
     out += &reserved(root);
     for table in others {
         write!(out, "\n## `{}`\n\n", header(table, CHOSEN)).unwrap();
         writeln!(out, "{}\n\n| key | values | default | description |\n|---|---|---|---|", about(table))
             .unwrap();
-        for key in table.keys {
+        for key in &table.keys {
             let (values, default) = (values(key, table), default(key));
-            let effect = match key.effect {
+            let effect = match key.effect() {
                 Effect::Reload => "",
                 Effect::Start => " †",
             };
-            writeln!(out, "| `{}` | {values} | {default} | {}{effect} |", key.name, key.about).unwrap();
+            writeln!(out, "| `{}` | {values} | {default} | {}{effect} |", key.name, about_key(key)).unwrap();
         }
         out += &reserved(table);
     }
@@ -110,31 +116,70 @@ fn header(table: &KeyTable, id: &str) -> String {
 fn about(table: &KeyTable) -> &'static str {
     let path = table.path.trim_end_matches("[]").trim_end_matches(".ID");
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let mut rows = TABLES.iter().filter(|table| table.path == parent).flat_map(|table| table.keys);
-    rows.find(|key| key.name == name).expect("each table is a row of another one").about
+    let mut rows = TABLES.iter().filter(|table| table.path == parent).flat_map(|table| &table.keys);
+    about_key(rows.find(|key| key.name == name).expect("each table is a row of another one"))
 }
 
 fn values(key: &Key, table: &KeyTable) -> String {
-    let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`\"{name}\"`")).collect::<Vec<_>>();
-    match key.values {
-        Values::Type(name) => name.to_owned(),
-        Values::OneOf(names) => quoted(names()).join(" \\| "),
-        Values::ListOf(names) => format!("list of {}", quoted(names()).join(", ")),
-        Values::Table => {
+    let quoted = || enumeration(table, key).iter().map(|name| format!("`\"{name}\"`")).collect::<Vec<_>>();
+    match key.kind() {
+        "one of" => quoted().join(" \\| "),
+        "list of" => format!("list of {}", quoted().join(", ")),
+        "section" => {
             let path = format!("{}.{}", table.path, key.name);
             let own_path =
                 |inner: &KeyTable| inner.path.trim_end_matches("[]").trim_end_matches(".ID").to_owned();
             let inner = TABLES.iter().find(|inner| own_path(inner) == path);
             format!("`{}`", header(inner.expect("a table has rows of its own"), CHOSEN))
         }
+        kind => kind.to_owned(),
+    }
+}
+
+/// The names of an enumeration, from the list that parses them.
+fn enumeration(table: &KeyTable, key: &Key) -> Vec<&'static str> {
+    fn names<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {
+        list.iter().map(|row| row.0).collect()
+    }
+    match (table.path, key.name) {
+        ("server", "mode") => names(&Mode::NAMES),
+        ("card", "style") => names(&CARD_NAMES),
+        ("protocol", "dialects") => names(&Generation::NAMES),
+        ("protocol", "errors") => names(&ERROR_NAMES),
+        ("skills.ID", "builtin") => builtins::names(),
+        ("skills.ID", "on_crash") => names(&ON_CRASH_NAMES),
+        ("skills.ID.command", "protocol") => names(&PROTOCOL_NAMES),
+        ("mcp.ID", "isolation") => names(&ISOLATION_NAMES),
+        ("agents.ID", "extended_card") => names(&EXTENDED_CARD_NAMES),
+        ("agents.ID", "profile") => names(&ProfileName::NAMES),
+        ("agents.ID", "reply") => names(&REPLY_NAMES),
+        ("agents.ID", "auth") => names(&AUTH_NAMES),
+        ("agents.ID", "end_user") => names(&END_USER_NAMES),
+        ("agents.ID", "dedupe") => names(&DEDUPE_NAMES),
+        (path, name) => panic!("{path}.{name} is an enumeration without names"),
+    }
+}
+
+fn about_key(key: &Key) -> &'static str {
+    key.text("about").expect("each key has a description")
+}
+
+/// A value as the file has it.
+fn toml(item: &Item) -> String {
+    match &item.value {
+        Value::Text(text) | Value::Typed(text) => format!("{text:?}"),
+        Value::Integer(digits) | Value::Float(digits) => digits.clone(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::List(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        Value::Table(_) | Value::Other(_) => panic!("no default is a table or a date"),
     }
 }
 
 fn default(key: &Key) -> String {
-    match key.default {
-        DefaultValue::Fixed(text) => format!("`{text}`"),
+    match key.default() {
+        DefaultValue::Fixed(value) => format!("`{}`", toml(value)),
         DefaultValue::Derived(text) => text.to_owned(),
-        DefaultValue::Required(example) => format!("required, such as `{example}`"),
+        DefaultValue::Required(example) => format!("required, such as `{}`", toml(example)),
     }
 }
 
@@ -195,16 +240,18 @@ fn alternative(table: &KeyTable, tested: Option<&str>) -> impl Iterator<Item = S
 
 /// The line of a key that must be present.
 fn required_line(key: &Key) -> Option<String> {
-    match key.default {
-        DefaultValue::Required(example) => Some(format!("{} = {example}", key.name)),
+    match key.default() {
+        DefaultValue::Required(example) => Some(format!("{} = {}", key.name, toml(example))),
         DefaultValue::Fixed(_) | DefaultValue::Derived(_) => None,
     }
 }
 
 /// The line that sets a key to its default, or to the example if it must be present.
 fn default_line(key: &Key) -> Option<String> {
-    match key.default {
-        DefaultValue::Fixed(text) | DefaultValue::Required(text) => Some(format!("{} = {text}", key.name)),
+    match key.default() {
+        DefaultValue::Fixed(value) | DefaultValue::Required(value) => {
+            Some(format!("{} = {}", key.name, toml(value)))
+        }
         DefaultValue::Derived(_) => None,
     }
 }
@@ -228,6 +275,18 @@ fn the_documentation_of_the_configuration_is_fresh() {
 }
 
 #[test]
+fn every_row_of_the_catalogue_is_complete() {
+    const ATTRIBUTES: [&str; 7] = ["type", "default", "derived", "example", "start", "secret", "about"];
+    for key in TABLES.iter().flat_map(|table| &table.keys) {
+        let has = |attribute: &&str| key.row.get(attribute).is_some();
+        assert!(key.row.0.iter().all(|entry| ATTRIBUTES.contains(&entry.key.as_str())), "{}", key.name);
+        assert!(!key.kind().is_empty() && has(&"about"), "{}", key.name);
+        let defaults = ["default", "derived", "example"].iter().filter(|attribute| has(attribute)).count();
+        assert_eq!(defaults, usize::from(!key.is_section()), "{}", key.name);
+    }
+}
+
+#[test]
 fn defaults_in_the_catalogue_are_the_real_ones() {
     let absent = load_text(&file_with(None, |_, key| required_line(key))).unwrap();
     let explicit = load_text(&file_with(None, |_, key| default_line(key))).unwrap();
@@ -237,7 +296,7 @@ fn defaults_in_the_catalogue_are_the_real_ones() {
 #[test]
 fn every_key_in_the_catalogue_is_read() {
     for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
-        for key in table.keys.iter().filter(|key| !matches!(key.values, Values::Table)) {
+        for key in table.keys.iter().filter(|key| !key.is_section()) {
             // No key accepts a date.
             let text = file_with(Some((table, key)), |other, row| {
                 let wrong = other.path == table.path && row.name == key.name;

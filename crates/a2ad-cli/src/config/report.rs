@@ -10,9 +10,9 @@ use inbound::{ConfigReport, Setting, SettingSource, SettingValue};
 use protocol::json::write::Writer;
 
 use super::{
-    keys::{self, DefaultValue, Effect, Key, KeyTable, Values, Visibility},
-    read::{Problems, quoted},
-    tree::{self, Entry, Item, Location, Table, Value},
+    keys::{self, DefaultValue, Effect, Key, KeyTable, Visibility},
+    read::quoted,
+    tree::{Entry, Item, Location, Table, Value},
 };
 
 /// What is shown instead of a secret.
@@ -62,10 +62,10 @@ impl StartReport {
 
 /// Adds the keys of a table; `table` is `None` if it is absent.
 fn add_table(keys: &'static KeyTable, path: &str, table: Option<&Table>, settings: &mut Vec<Setting>) {
-    for key in keys.keys {
+    for key in &keys.keys {
         let name = join(path, key.name);
         let entry = table.and_then(|table| table.get(key.name));
-        if !matches!(key.values, Values::Table) {
+        if !key.is_section() {
             settings.extend(setting(key, name, entry));
             continue;
         }
@@ -101,7 +101,7 @@ fn setting(key: &Key, name: String, entry: Option<&Entry>) -> Option<Setting> {
         Some(entry) => (shown(key, &entry.item), source(&entry.item.location)),
         None => (default(key)?, SettingSource::Default),
     };
-    let needs_start = key.effect == Effect::Start;
+    let needs_start = key.effect() == Effect::Start;
     Some(Setting { key: name, value, source, needs_start, next_start: None })
 }
 
@@ -114,11 +114,8 @@ fn source(location: &Location) -> SettingSource {
 }
 
 fn default(key: &Key) -> Option<SettingValue> {
-    match key.default {
-        DefaultValue::Fixed(text) => {
-            let parsed = tree::parse(&format!("default = {text}"), &Problems::default());
-            parsed.get("default").map(|entry| shown(key, &entry.item))
-        }
+    match key.default() {
+        DefaultValue::Fixed(item) => Some(shown(key, item)),
         DefaultValue::Derived(from) if from.starts_with('–') => None,
         DefaultValue::Derived(from) => Some(SettingValue::Derived(from.replace('`', ""))),
         DefaultValue::Required(_) => Some(SettingValue::Absent),
@@ -128,7 +125,7 @@ fn default(key: &Key) -> Option<SettingValue> {
 /// The value of a key as JSON.
 fn shown(key: &Key, item: &Item) -> SettingValue {
     let mut json = MaskedJson { out: Writer::new(), has_masked: false };
-    match (key.visibility, &item.value) {
+    match (key.visibility(), &item.value) {
         (Visibility::Secret, value) => json.mask(value),
         (Visibility::Shown, Value::Typed(text)) => json.typed(key, text),
         (Visibility::Shown, value) => json.value(value),
@@ -147,11 +144,10 @@ struct MaskedJson {
 impl MaskedJson {
     /// The value of a flag or variable: what it means depends on its key.
     fn typed(&mut self, key: &Key, text: &str) {
-        match key.values {
-            Values::Type(kind) if kind.starts_with("list") => self.list(text),
-            Values::ListOf(_) => self.list(text),
-            Values::Type("boolean") if matches!(text, "true" | "false") => self.out.raw(text),
-            Values::Type(kind) if kind.starts_with("number") && text.parse::<u32>().is_ok() => {
+        match key.kind() {
+            kind if kind.starts_with("list") => self.list(text),
+            "boolean" if matches!(text, "true" | "false") => self.out.raw(text),
+            kind if kind.starts_with("number") && text.parse::<u32>().is_ok() => {
                 self.out.raw(text.trim_start_matches('+'));
             }
             _ => self.text(text),
@@ -277,6 +273,7 @@ fn masked_url(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{read::Problems, tree};
 
     fn report_of(text: &str) -> ConfigReport {
         let problems = Problems::default();

@@ -20,7 +20,7 @@ pub(super) fn run_settings(section: &Section<'_>) -> RunSettings {
         on_crash: section.get("on_crash", |item| item.one_of(&ON_CRASH_NAMES)),
         run_time: section.get("run_time", values::positive_duration),
         attempts: section.get("attempts", attempts),
-        deadline: section.get("deadline", deadline).flatten(),
+        deadline: section.value("deadline", deadline),
         interrupted_ttl: section.get("interrupted_ttl", values::positive_duration),
     }
 }

@@ -15,7 +15,7 @@ use super::{
     read::{Parsed, Section},
     skills_folder,
     tree::Item,
-    values,
+    values::{self, text},
 };
 
 /// Everything except the default agent, which depends on the configured agents.
@@ -27,14 +27,14 @@ pub(super) fn server(
     ServerConfig {
         mode: mode::mode(section.get("mode", |item| item.one_of(&Mode::NAMES))),
         listen: listen::addresses(section, directory, in_use),
-        public_url: section.get("public_url", values::url).flatten(),
-        trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
-        allowed_hosts: section.each("allowed_hosts", values::parsed).unwrap_or_default(),
-        cors_origins: section.each("cors_origins", values::parsed).unwrap_or_default(),
+        public_url: section.value("public_url", values::url),
+        trusted_proxies: section.list("trusted_proxies", values::network),
+        allowed_hosts: section.list("allowed_hosts", values::parsed),
+        cors_origins: section.list("cors_origins", values::parsed),
         default_agent: String::new(),
-        keep_alive: section.get("keep_alive", values::positive_duration).unwrap_or(Duration::from_secs(15)),
-        drain_delay: section.get("drain_delay", drain_delay).flatten(),
-        skills_dir: section.get("skills_dir", |item| skills_dir(item, directory)).flatten(),
+        keep_alive: section.value("keep_alive", values::positive_duration),
+        drain_delay: section.value("drain_delay", drain_delay),
+        skills_dir: section.value("skills_dir", |item| skills_dir(item, directory)),
     }
 }
 
@@ -65,8 +65,7 @@ pub(super) fn audit(section: &Section<'_>, directory: &Path, store: &Path) -> Op
     /// Less would be renamed for every few lines.
     const MIN_SIZE: u64 = 64 << 10;
     const MAX_FILES: usize = 1_000;
-    let file = section.get("file", |item| item.text().map(str::to_owned)).unwrap_or_default();
-    let default = AuditOptions::at(default_audit_file(store));
+    let file = section.value("file", text);
     let size = |item: &Item| match values::size(item)? {
         size if size < MIN_SIZE => Err(format!("expected at least {}", values::show_size(MIN_SIZE))),
         size => Ok(size),
@@ -75,16 +74,16 @@ pub(super) fn audit(section: &Section<'_>, directory: &Path, store: &Path) -> Op
         count if count > MAX_FILES => Err(format!("expected at most {MAX_FILES}")),
         count => Ok(count),
     };
-    let limits = |max_size: &str, max_files: &str, default: FileLimits| FileLimits {
-        max_size: section.get(max_size, size).unwrap_or(default.max_size),
-        max_files: section.get(max_files, count).unwrap_or(default.max_files),
+    let changes = FileLimits {
+        max_size: section.value("max_size", size),
+        max_files: section.value("max_files", count),
     };
-    let changes = limits("max_size", "max_files", default.changes);
-    let options = AuditOptions {
-        file: if file.is_empty() { default.file } else { directory.join(&file) },
-        changes,
-        refusals: limits("refused_max_size", "refused_max_files", changes),
+    let refusals = FileLimits {
+        max_size: section.get("refused_max_size", size).unwrap_or(changes.max_size),
+        max_files: section.get("refused_max_files", count).unwrap_or(changes.max_files),
     };
+    let file_or_default = if file.is_empty() { default_audit_file(store) } else { directory.join(&file) };
+    let options = AuditOptions { file: file_or_default, changes, refusals };
     (file != "off").then_some(options)
 }
 
@@ -97,7 +96,7 @@ pub(super) fn store(section: &Section<'_>) -> StoreConfig {
         text => Ok(text.into()),
     };
     StoreConfig {
-        url: section.get("url", url).unwrap_or_else(|| "a2ad.db".into()),
+        url: section.value("url", url),
         retention: retention(&section.open("retention"), Retention::default()),
     }
 }
@@ -118,28 +117,26 @@ pub(crate) const CARD_NAMES: [(&str, CardShape); 3] =
 
 pub(super) fn card(section: &Section<'_>) -> CardConfig {
     CardConfig {
-        style: section.get("style", |item| item.one_of(&CARD_NAMES)).unwrap_or_default(),
-        max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
-        grpc_scheme: section.get("grpc_scheme", Item::boolean).unwrap_or(false),
+        style: section.value("style", |item| item.one_of(&CARD_NAMES)),
+        max_age: section.value("max_age", values::duration),
+        grpc_scheme: section.value("grpc_scheme", Item::boolean),
     }
 }
 
 /// When push notifications are delivered.
 pub(super) fn push(section: &Section<'_>) -> PushPolicy {
-    let defaults = PushPolicy::default();
-    let duration = |key, default| section.get(key, values::positive_duration).unwrap_or(default);
     PushPolicy {
-        waits: section.each("retry_after", values::positive_duration).unwrap_or(defaults.waits),
-        timeout: duration("timeout", defaults.timeout),
-        probe_interval: duration("probe_after", defaults.probe_interval),
-        dead_letters: duration("dead_letters", defaults.dead_letters),
-        challenge: section.get("challenge", Item::boolean).unwrap_or(defaults.challenge),
+        waits: section.list("retry_after", values::positive_duration),
+        timeout: section.value("timeout", values::positive_duration),
+        probe_interval: section.value("probe_after", values::positive_duration),
+        dead_letters: section.value("dead_letters", values::positive_duration),
+        challenge: section.value("challenge", Item::boolean),
     }
 }
 
 /// The address of an OpenTelemetry collector.
 pub(super) fn otlp(section: &Section<'_>) -> Option<String> {
-    let endpoint = section.get("otlp", values::url).flatten()?;
+    let endpoint = section.value("otlp", values::url)?;
     if cfg!(not(feature = "otel")) {
         section.report(
             "otlp",
@@ -167,42 +164,38 @@ pub(crate) const ERROR_NAMES: [(&str, ErrorTable); 2] =
     [("1.0.1", ErrorTable::V1_0_1), ("1.0.0", ErrorTable::V1_0_0)];
 
 pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
-    let dialects = section.each("dialects", |item| item.one_of(&Generation::NAMES));
-    if dialects.as_ref().is_some_and(Vec::is_empty) {
+    let dialects = section.list("dialects", |item| item.one_of(&Generation::NAMES));
+    if dialects.is_empty() {
         section.report("dialects", "expected at least one of draft, 0.3, 1.0");
     }
-    let is_accepted =
-        |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
+    let is_accepted = |generation: &Generation| dialects.contains(generation);
     ProtocolConfig {
         dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(is_accepted).collect(),
-        errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
-        lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
+        errors: section.value("errors", |item| item.one_of(&ERROR_NAMES)),
+        lenient_version: section.value("lenient_version", Item::boolean),
     }
 }
 
 /// The engine's limits, and the largest accepted request body.
 pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
-    let defaults = Limits::default();
     let count = |item: &Item| values::non_zero(values::count(item)?);
     let size = |item: &Item| values::non_zero(values::size(item)?);
     let limits = Limits {
-        concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
-        queued: section.get("queued", values::count).unwrap_or(defaults.queued),
-        run_time: section.get("run_time", values::positive_duration).unwrap_or(defaults.run_time),
-        interrupted_ttl: section
-            .get("interrupted_ttl", values::positive_duration)
-            .unwrap_or(defaults.interrupted_ttl),
+        concurrent: section.value("concurrent", count),
+        queued: section.value("queued", values::count),
+        run_time: section.value("run_time", values::positive_duration),
+        interrupted_ttl: section.value("interrupted_ttl", values::positive_duration),
         // 0 is no limit.
-        wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
-        max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
-        max_saved: section.get("max_saved", size).unwrap_or(defaults.max_saved),
-        max_journal: section.get("max_journal", size).unwrap_or(defaults.max_journal),
-        memory: section.get("memory", size).unwrap_or(defaults.memory),
-        min_free_disk: section.get("min_free_disk", values::size).unwrap_or(256 << 20),
+        wait: Some(section.value("wait", values::duration)).filter(|wait| !wait.is_zero()),
+        max_task: section.value("max_task", size),
+        max_saved: section.value("max_saved", size),
+        max_journal: section.value("max_journal", size),
+        memory: section.value("memory", size),
+        min_free_disk: section.value("min_free_disk", values::size),
         per_principal: principal_caps(&section.open("per_principal")),
-        ..defaults
+        ..Limits::default()
     };
-    let max_body = section.get("max_body", size).unwrap_or(16 << 20);
+    let max_body = section.value("max_body", size);
     let needed = MemoryBudget::needed_for(max_body);
     if limits.memory < needed {
         let [memory, needed, body] = [limits.memory, needed, max_body].map(values::show_size);
@@ -223,10 +216,10 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
 /// `[limits.per_principal]`; 0 is no limit.
 fn principal_caps(section: &Section<'_>) -> PrincipalCaps {
     PrincipalCaps {
-        tasks: section.get("tasks", Item::count).unwrap_or(1_000),
-        streams: section.get("streams", Item::count).unwrap_or(1_000),
-        interrupted: section.get("interrupted", Item::count).unwrap_or(100),
-        stored: section.get("stored", values::size).unwrap_or(1 << 30),
+        tasks: section.value("tasks", Item::count),
+        streams: section.value("streams", Item::count),
+        interrupted: section.value("interrupted", Item::count),
+        stored: section.value("stored", values::size),
     }
 }
 
@@ -236,13 +229,9 @@ pub(super) fn rate_limits(section: &Section<'_>) -> RateLimits {
         "" => Ok(None),
         _ => values::parsed(item).map(Some),
     };
-    let default = DEFAULT_RATE.parse().ok();
     RateLimits {
-        per_key: section.get("per_key", rate).unwrap_or(default),
-        per_tenant: section.get("per_tenant", rate).flatten(),
-        per_agent: section.get("per_agent", rate).flatten(),
+        per_key: section.value("per_key", rate),
+        per_tenant: section.value("per_tenant", rate),
+        per_agent: section.value("per_agent", rate),
     }
 }
-
-/// Of each principal.
-const DEFAULT_RATE: &str = "600/min";

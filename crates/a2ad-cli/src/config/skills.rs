@@ -7,12 +7,7 @@ use outbound::{backends::mcp::McpConfig, dial::Dialer};
 use protocol::hint;
 
 use super::{
-    agents::check_name,
-    backends,
-    read::{Parsed, Section},
-    run_settings::run_settings,
-    schemas::schema,
-    tree::Item,
+    agents::check_name, backends, read::Section, run_settings::run_settings, schemas::schema, values::text,
 };
 use crate::builtins;
 
@@ -83,15 +78,8 @@ fn builtin(section: &Section<'_>) -> Option<SkillBackend> {
 
 fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBackend> {
     let table = section.open("mcp");
-    for key in ["server", "tool"] {
-        if !table.has(key) {
-            table.report(
-                key,
-                "expected a name, as in mcp = { server = \"clock\", tool = \"get_current_time\" }",
-            );
-        }
-    }
-    let server = table.get("server", |item| {
+    let expected = "expected a name, as in mcp = { server = \"clock\", tool = \"get_current_time\" }";
+    let server = table.required("server", expected, |item| {
         let name = item.text()?;
         if environment.mcp.contains_key(name) {
             return Ok(name.to_owned());
@@ -102,9 +90,6 @@ fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<SkillBack
         }
         Err(format!("there is no MCP server {name:?}; {}", hint(name, known)))
     });
-    Some(SkillBackend::Mcp { server: server?, tool: table.get("tool", text)? })
-}
-
-pub(super) fn text(item: &Item) -> Parsed<String> {
-    item.text().map(str::to_owned)
+    let tool = table.required("tool", expected, text);
+    Some(SkillBackend::Mcp { server: server?, tool: tool? })
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     keys::{self, DefaultValue, Effect, Key},
-    read::Problems,
-    tree::{self, Entry, Table, Value},
+    tree::{Entry, Table, Value},
 };
 
 /// The values by key, such as `limits.concurrent`.
@@ -22,7 +21,7 @@ impl StartValues {
             let text = entry.map_or_else(|| default(key), |entry| plain(&entry.item.value));
             (format!("{}.{}", table.path, key.name), text)
         };
-        Self(rows.filter(|(_, key)| key.effect == Effect::Start).map(value).collect())
+        Self(rows.filter(|(_, key)| key.effect() == Effect::Start).map(value).collect())
     }
 
     /// The keys whose values differ.
@@ -32,9 +31,10 @@ impl StartValues {
 }
 
 fn default(key: &Key) -> String {
-    let DefaultValue::Fixed(text) = key.default else { return String::new() };
-    let parsed = tree::parse(&format!("default = {text}"), &Problems::default());
-    parsed.get("default").map(|entry| plain(&entry.item.value)).unwrap_or_default()
+    match key.default() {
+        DefaultValue::Fixed(item) => plain(&item.value),
+        DefaultValue::Derived(_) | DefaultValue::Required(_) => String::new(),
+    }
 }
 
 /// The value as a variable would have it, so that it does not matter where it comes from.
@@ -60,6 +60,7 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{read::Problems, tree};
 
     fn values(text: &str) -> StartValues {
         let problems = Problems::default();

@@ -96,6 +96,13 @@ fn convert(value: DeValue<'_>, location: &impl Fn(usize) -> Location) -> Value {
 }
 
 impl Value {
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(super) fn as_table(&self) -> Option<&Table> {
         match self {
             Self::Table(table) => Some(table),

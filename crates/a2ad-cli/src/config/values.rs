@@ -10,6 +10,10 @@ use inbound::IpNet;
 
 use super::{read::Parsed, tree::Item};
 
+pub(super) fn text(item: &Item) -> Parsed<String> {
+    item.text().map(str::to_owned)
+}
+
 /// A duration such as `"250ms"`, `"10s"`, `"10m"`, `"24h"`, `"7d"`.
 pub(super) fn duration(item: &Item) -> Parsed<Duration> {
     const UNITS: [(&str, u64); 5] =
