@@ -1,6 +1,7 @@
 //! The wire forms of the protocol's generations. Each is a set of pure encode and decode functions on the one
 //! model.
 
+pub(crate) mod card;
 mod card_style;
 mod codec;
 pub mod draft;

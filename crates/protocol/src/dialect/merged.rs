@@ -7,10 +7,7 @@ use std::collections::HashMap;
 
 use crate::{
     AgentCard,
-    dialect::{
-        CardStyle, v1,
-        v03::{self, card::security::Form},
-    },
+    dialect::{CardStyle, card::security::Form, v1, v03},
     json::{
         Raw,
         read::{Node, Path, Read},

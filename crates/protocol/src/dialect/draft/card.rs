@@ -13,10 +13,11 @@ use crate::{
     AgentCard, Dialect,
     dialect::{
         CardStyle,
+        card::{encode_extensions, security::Form},
         v03::card::{
             self as v03,
             interfaces::{self, CardInterfaces, DEFAULT_TRANSPORT},
-            security::{self, Form},
+            security,
         },
     },
     json::{
@@ -115,7 +116,7 @@ fn encode_capabilities(writer: &mut Writer, card: &AgentCard, style: &CardStyle)
         writer.key("streaming").boolean(capabilities.streaming.unwrap_or_default());
         writer.key("pushNotifications").boolean(capabilities.push_notifications.unwrap_or_default());
         writer.key("stateTransitionHistory").boolean(style.state_transition_history);
-        v03::encode_extensions(writer, &capabilities.extensions);
+        encode_extensions(writer, &capabilities.extensions);
     });
 }
 

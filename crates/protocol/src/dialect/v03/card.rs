@@ -10,18 +10,19 @@ use std::borrow::Cow;
 
 use crate::{
     AgentCard,
-    dialect::CardStyle,
+    dialect::{
+        CardStyle,
+        card::{
+            self,
+            security::{Form, encode_requirements, encode_schemes},
+        },
+    },
     json::{
         read::{Node, Object, Read},
         write::Writer,
     },
-    model::{
-        AgentCapabilities, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill,
-        SecurityRequirement, SecurityScheme,
-    },
+    model::{AgentCapabilities, SecurityRequirement, SecurityScheme},
 };
-
-use security::{Form, Schemes};
 
 /// The version of a card without `protocolVersion`, a field introduced in 0.2.5.
 pub(crate) const DEFAULT_VERSION: &str = "0.2";
@@ -50,15 +51,16 @@ pub(crate) fn decode_with_version(node: Node<'_, '_>, version: &str) -> Read<Age
         name: object.need_text("name")?,
         description: object.text_or_empty("description")?,
         interfaces: interfaces::decode(&object, version)?,
-        provider: object.maybe("provider", decode_provider)?,
+        provider: object.maybe("provider", card::decode_provider)?,
         version: object.text_or_empty("version")?,
         documentation_url: object.text("documentationUrl")?,
         capabilities: decode_capabilities(&object)?,
         security_requirements: schemes.requirements(&object)?,
         default_input_modes: object.texts("defaultInputModes")?,
         default_output_modes: object.texts("defaultOutputModes")?,
-        skills: object.list("skills", |node| decode_skill(node, &schemes))?,
-        signatures: object.list("signatures", decode_signature)?,
+        skills: object
+            .list("skills", |node| card::decode_skill(node, |skill| schemes.requirements(skill)))?,
+        signatures: object.list("signatures", card::decode_signature)?,
         icon_url: object.text("iconUrl")?,
         security_schemes: schemes.list,
     })
@@ -88,7 +90,7 @@ pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardSty
             writer.maybe_flag("streaming", capabilities.streaming);
             writer.maybe_flag("pushNotifications", capabilities.push_notifications);
             writer.key("stateTransitionHistory").boolean(style.state_transition_history);
-            encode_extensions(writer, &capabilities.extensions);
+            card::encode_extensions(writer, &capabilities.extensions);
         });
         if let Some(form) = form {
             security::encode(writer, &card.security_schemes, &card.security_requirements, form);
@@ -100,12 +102,12 @@ pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardSty
 
 /// Writes `securitySchemes` in the form of OpenAPI, omitted if empty.
 pub fn encode_security_schemes(writer: &mut Writer, schemes: &[(String, SecurityScheme)]) {
-    security::encode_schemes(writer, schemes, Form::OpenApi);
+    encode_schemes(writer, schemes, Form::OpenApi);
 }
 
 /// Writes `security` in the form of OpenAPI, omitted if empty.
 pub fn encode_security_requirements(writer: &mut Writer, requirements: &[SecurityRequirement]) {
-    security::encode_requirements(writer, requirements, Form::OpenApi);
+    encode_requirements(writer, requirements, Form::OpenApi);
 }
 
 /// Writes name and description.
@@ -127,38 +129,17 @@ pub(crate) fn encode_about(writer: &mut Writer, card: &AgentCard) {
     writer.maybe_text("iconUrl", filled(card.icon_url.as_ref()));
 }
 
-/// Writes the extensions unless there are none.
-pub(crate) fn encode_extensions(writer: &mut Writer, extensions: &[AgentExtension]) {
-    if extensions.is_empty() {
-        return;
-    }
-    writer.key("extensions").array(extensions, |writer, extension| {
-        writer.object(|writer| {
-            writer.text("uri", &extension.uri);
-            writer.maybe_text("description", extension.description.as_deref());
-            writer.flag_if_set("required", extension.required);
-            writer.maybe_json("params", extension.params.as_ref());
-        });
-    });
-}
-
 /// Writes the default modes and the skills; the security requirements of skills only if a form is given.
 pub(crate) fn encode_skills(writer: &mut Writer, card: &AgentCard, form: Option<Form>, style: &CardStyle) {
     writer.texts("defaultInputModes", &modes(&card.default_input_modes, style));
     writer.texts("defaultOutputModes", &modes(&card.default_output_modes, style));
     writer.key("skills").array(&card.skills, |writer, skill| {
-        writer.object(|writer| {
-            writer.text("id", &skill.id);
-            writer.text("name", &skill.name);
-            writer.text("description", &skill.description);
-            writer.texts("tags", &skill.tags);
-            writer.texts_unless_empty("examples", &skill.examples);
-            writer.texts_unless_empty("inputModes", &modes(&skill.input_modes, style));
-            writer.texts_unless_empty("outputModes", &modes(&skill.output_modes, style));
+        let requirements = |writer: &mut Writer| {
             if let Some(form) = form {
-                security::encode_requirements(writer, &skill.security_requirements, form);
+                encode_requirements(writer, &skill.security_requirements, form);
             }
-        });
+        };
+        card::encode_skill(writer, skill, |names| modes(names, style), requirements);
     });
 }
 
@@ -187,58 +168,9 @@ pub(crate) fn filled(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
-fn decode_provider(node: Node<'_, '_>) -> Read<AgentProvider> {
-    let object = node.object()?;
-    Ok(AgentProvider {
-        url: object.text_or_empty("url")?,
-        organization: object.text_or_empty("organization")?,
-    })
-}
-
 /// The flag for the extended card is on the card itself, not among the capabilities.
 fn decode_capabilities(card: &Object<'_, '_>) -> Read<AgentCapabilities> {
-    let capabilities = card.maybe("capabilities", |node| {
-        let object = node.object()?;
-        Ok(AgentCapabilities {
-            streaming: object.flag("streaming")?,
-            push_notifications: object.flag("pushNotifications")?,
-            extensions: object.list("extensions", decode_extension)?,
-            ..AgentCapabilities::default()
-        })
-    })?;
+    let capabilities = card.maybe("capabilities", card::decode_capabilities)?;
     let extended_card = card.flag("supportsAuthenticatedExtendedCard")?;
     Ok(AgentCapabilities { extended_card, ..capabilities.unwrap_or_default() })
-}
-
-fn decode_extension(node: Node<'_, '_>) -> Read<AgentExtension> {
-    let object = node.object()?;
-    Ok(AgentExtension {
-        uri: object.need_text("uri")?,
-        description: object.text("description")?,
-        required: object.flag("required")?.unwrap_or_default(),
-        params: object.json_object("params")?,
-    })
-}
-
-fn decode_skill(node: Node<'_, '_>, schemes: &Schemes) -> Read<AgentSkill> {
-    let object = node.object()?;
-    Ok(AgentSkill {
-        id: object.need_text("id")?,
-        name: object.text_or_empty("name")?,
-        description: object.text_or_empty("description")?,
-        tags: object.texts("tags")?,
-        examples: object.texts("examples")?,
-        input_modes: object.texts("inputModes")?,
-        output_modes: object.texts("outputModes")?,
-        security_requirements: schemes.requirements(&object)?,
-    })
-}
-
-fn decode_signature(node: Node<'_, '_>) -> Read<AgentCardSignature> {
-    let object = node.object()?;
-    Ok(AgentCardSignature {
-        protected: object.need_text("protected")?,
-        signature: object.need_text("signature")?,
-        header: object.json_object("header")?,
-    })
 }

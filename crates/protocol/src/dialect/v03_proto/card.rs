@@ -7,10 +7,8 @@ use crate::{
     AgentCard,
     dialect::{
         CardStyle,
-        v03::card::{
-            self as v03, interfaces,
-            security::{self, Form},
-        },
+        card::{encode_extensions, security::Form},
+        v03::card::{self as v03, interfaces, security},
     },
     json::{
         read::{Node, Read},
@@ -41,7 +39,7 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
         writer.key("capabilities").object(|writer| {
             writer.maybe_flag("streaming", capabilities.streaming);
             writer.maybe_flag("pushNotifications", capabilities.push_notifications);
-            v03::encode_extensions(writer, &capabilities.extensions);
+            encode_extensions(writer, &capabilities.extensions);
         });
         if let Some(form) = form {
             security::encode(writer, &card.security_schemes, &card.security_requirements, form);

@@ -4,10 +4,10 @@ use crate::{
     AgentCard,
     dialect::{
         CardStyle,
+        card::security::is_expressible,
         v03::card::{
             DEFAULT_VERSION, filled,
             interfaces::{assemble, select, version},
-            security::is_expressible,
         },
     },
     grpc::{
