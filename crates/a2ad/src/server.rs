@@ -106,19 +106,13 @@ impl Server {
             #[cfg(feature = "backends")]
             backends: BuilderBackends::default(),
             profiles: BTreeMap::new(),
-            accepted_versions: AcceptedVersions::default(),
-            errors: ErrorTable::default(),
-            card_shape: CardShape::default(),
+            options: ServerOptions::default(),
             default_agent: None,
             store: None,
             limits: Limits::default(),
-            max_body_bytes: None,
-            public_url: None,
             allowed_hosts: Vec::new(),
-            mounted_hosts: MountedHosts::default(),
             cors_origins: Vec::new(),
             auth: Auth::default(),
-            rate_limits: RateLimits::default(),
             #[cfg(feature = "backends")]
             push: PushOptions::default(),
             invalid_setting: None,
@@ -310,19 +304,14 @@ pub struct Builder {
     backends: BuilderBackends,
     /// By agent id.
     profiles: BTreeMap<String, Profile>,
-    accepted_versions: AcceptedVersions,
-    errors: ErrorTable,
-    card_shape: CardShape,
+    /// Without what [`server_options`](Self::server_options) checks.
+    options: ServerOptions,
     default_agent: Option<String>,
     store: Option<PathBuf>,
     limits: Limits,
-    max_body_bytes: Option<usize>,
-    public_url: Option<String>,
     allowed_hosts: Vec<String>,
-    mounted_hosts: MountedHosts,
     cors_origins: Vec<String>,
     auth: Auth,
-    rate_limits: RateLimits,
     #[cfg(feature = "backends")]
     push: PushOptions,
     /// The first execution setting of an agent that is invalid.
@@ -374,19 +363,19 @@ impl Builder {
     /// Which generations are accepted, and whether a 1.0 method must name its version. Default: all generations,
     /// and no.
     pub fn accepted_versions(mut self, accepted_versions: AcceptedVersions) -> Self {
-        self.accepted_versions = accepted_versions;
+        self.options.accepted_versions = accepted_versions;
         self
     }
 
     /// The table of HTTP and gRPC statuses for errors; default: that of A2A 1.0.1.
     pub fn errors(mut self, errors: ErrorTable) -> Self {
-        self.errors = errors;
+        self.options.errors = errors;
         self
     }
 
     /// The form of `agent-card.json` when the request names no version; default: one card for all versions.
     pub fn card_shape(mut self, shape: CardShape) -> Self {
-        self.card_shape = shape;
+        self.options.card.shape = shape;
         self
     }
 
@@ -398,14 +387,14 @@ impl Builder {
 
     /// The largest accepted request body; default: 16 MiB.
     pub fn max_body_bytes(mut self, bytes: usize) -> Self {
-        self.max_body_bytes = Some(bytes);
+        self.options.max_body_bytes = bytes;
         self
     }
 
     /// The base URL under which clients reach the router, such as `https://example.com/agents`. Default: the host
     /// of each request.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
-        self.public_url = Some(url.into().trim_end_matches('/').to_owned());
+        self.options.public_url = Some(url.into().trim_end_matches('/').to_owned());
         self
     }
 
@@ -420,7 +409,7 @@ impl Builder {
     /// Accepts any host where the [router](Server::router) is mounted. Then a page whose name resolves to this machine (DNS
     /// rebinding) can call the agents and read their tasks, unless the application checks the host itself.
     pub fn any_host(mut self) -> Self {
-        self.mounted_hosts = MountedHosts::Any;
+        self.options.mounted_hosts = MountedHosts::Any;
         self
     }
 
@@ -448,7 +437,7 @@ impl Builder {
     /// Server::builder().rate_limits(limits);
     /// ```
     pub fn rate_limits(mut self, limits: RateLimits) -> Self {
-        self.rate_limits = limits;
+        self.options.rate_limits = limits;
         self
     }
 
@@ -618,24 +607,15 @@ impl Builder {
     }
 
     fn server_options(&self, addresses: &[ListenAddress]) -> Result<ServerOptions, ServeError> {
-        let mut server_options = ServerOptions {
-            accepted_versions: self.accepted_versions,
-            errors: self.errors,
-            ..ServerOptions::default()
-        };
-        server_options.card.shape = self.card_shape;
-        server_options.rate_limits = self.rate_limits;
-        if let Some(url) = self.public_url.iter().find(|url| !inbound::is_public_url(url)) {
+        let mut server_options = self.options.clone();
+        if let Some(url) = server_options.public_url.iter().find(|url| !inbound::is_public_url(url)) {
             let problem = "is not a URL such as https://agents.example.com";
             return Err(ServeError::Setting { name: "public_url", value: url.clone(), problem });
         }
-        server_options.public_url = self.public_url.clone();
-        let audiences = listeners::audiences(self.public_url.as_deref(), addresses);
+        let audiences = listeners::audiences(server_options.public_url.as_deref(), addresses);
         server_options.auth = self.auth.clone().into_options(audiences, addresses);
         server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
-        server_options.mounted_hosts = self.mounted_hosts;
         server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;
-        server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);
         Ok(server_options)
     }
 

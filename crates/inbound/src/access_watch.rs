@@ -94,6 +94,7 @@ impl AccessWatch {
     }
 
     /// Whether it has the same credentials as another one of the same caller.
+    #[cfg(feature = "mcp")]
     pub(crate) fn has_credentials_of(&self, other: &Self) -> bool {
         self.identity == other.identity
             && self.end_user == other.end_user

@@ -68,6 +68,10 @@ impl Backends {
 
     /// Starts the MCP servers and begins to fetch the documents. What they offer is added when it is known. Must be called
     /// within a Tokio runtime.
+    #[cfg_attr(
+        not(feature = "openapi"),
+        expect(clippy::needless_pass_by_value, reason = "documents are moved")
+    )]
     pub(crate) fn start_in_background(configs: BackendConfigs) -> Self {
         #[cfg(feature = "openapi")]
         let mut backends = Self::not_started(&configs.openapi);
@@ -123,9 +127,10 @@ impl Backends {
     pub(super) fn tool_skill(&self, server: &str, tool: &str) -> BackendSkill {
         #[cfg(feature = "mcp")]
         let running = self.servers.get(server).map(|running| running.tool_skill(tool));
-        #[cfg(not(feature = "mcp"))]
-        let running = None;
+        #[cfg(feature = "mcp")]
         let skill = running.unwrap_or_else(|| not_running(server, tool));
+        #[cfg(not(feature = "mcp"))]
+        let skill = not_running(server, tool);
         self.recorded("mcp", server, skill)
     }
 

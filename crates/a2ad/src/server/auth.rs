@@ -151,7 +151,6 @@ impl Auth {
     }
 
     /// The options of a server that listens on these addresses; these audiences are used unless some are set.
-    #[cfg_attr(not(feature = "backends"), expect(unused_variables, reason = "no keys are fetched"))]
     pub(super) fn into_options(self, audiences: Vec<String>, addresses: &[ListenAddress]) -> AuthOptions {
         let own = self.0.audiences;
         AuthOptions {
