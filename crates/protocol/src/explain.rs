@@ -18,7 +18,7 @@ use crate::{
     json::{Raw, syntax_error},
 };
 
-use self::recognise::{Recognised, recognise};
+use self::recognise::{Recognition, recognise};
 
 /// Why an input cannot be explained, in one line that names the invalid field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +57,7 @@ fn explain_document(text: &str, now: Timestamp) -> Result<String, Error> {
         Error(format!("the input is not JSON: {why}"))
     })?;
     let recognised = recognise(raw)?;
-    let Recognised { dialect: source, what, input, .. } = &recognised;
+    let Recognition { dialect: source, what, input, .. } = &recognised;
     let mut out = format!("{what} of {} ({})\n", source.label(), description(*source));
     for dialect in Dialect::ALL {
         let _ = write!(out, "\n── {} ({})", dialect.label(), description(dialect));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::{
     forms,
     leaves::{self, Leaf, document, truncate},
-    recognise::{ModelValue, Recognised},
+    recognise::{ModelValue, Recognition},
     unmodelled,
 };
 use crate::{Dialect, json::Raw};
@@ -20,7 +20,7 @@ const MAX_NOTES_PER_KIND: usize = 12;
 
 /// The notes for a document that was encoded in a dialect.
 pub(super) fn of(
-    recognised: &Recognised<'_>,
+    recognised: &Recognition<'_>,
     input: Raw<'_>,
     dialect: Dialect,
     written: &[String],

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A recognised document.
-pub(super) struct Recognised<'a> {
+pub(super) struct Recognition<'a> {
     pub(super) dialect: Dialect,
     /// The type for display, such as "a message" or "a request, GetTask,".
     pub(super) what: String,
@@ -53,7 +53,7 @@ impl ModelValue {
 /// Accepts what any compatibility profile accepts: a document can be explained even if a strict server rejects it.
 pub(super) const LENIENT: Leniency = Leniency { task_id_optional: true, message_id_optional: true };
 
-pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
+pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognition<'_>, Error> {
     let object = Node::new(raw, &Path::Root).object().map_err(|_| {
         Error("expected one JSON object: a message, task, event, request, response or card".into())
     })?;
@@ -71,7 +71,7 @@ pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
 }
 
 /// A JSON-RPC request.
-fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
+fn request(raw: Raw<'_>) -> Result<Recognition<'_>, Error> {
     let request =
         jsonrpc::decode(raw.get().as_bytes()).map_err(|rejection| Error(rejection.error.message))?;
     let method = request.method.as_ref();
@@ -92,11 +92,11 @@ fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
         .decode_operation_with(method, Some(params), LENIENT)
         .map_err(|error| Error(format!("as a request of {}: params.{}", dialect.label(), error.message)))?;
     let what = format!("a request, {method},");
-    Ok(Recognised { dialect, what, value: ModelValue::Operation(operation), input: params })
+    Ok(Recognition { dialect, what, value: ModelValue::Operation(operation), input: params })
 }
 
 /// A JSON-RPC response.
-fn response<'a>(object: &Object<'a, '_>) -> Result<Recognised<'a>, Error> {
+fn response<'a>(object: &Object<'a, '_>) -> Result<Recognition<'a>, Error> {
     if let Some(raw) = object.present("error").filter(|raw| !raw.is_null()) {
         return error::response_error("error", raw);
     }
@@ -126,12 +126,12 @@ impl Envelope {
 }
 
 /// An object whose envelope was removed.
-fn recognise_object(raw: Raw<'_>, envelope: Envelope) -> Result<Recognised<'_>, Error> {
+fn recognise_object(raw: Raw<'_>, envelope: Envelope) -> Result<Recognition<'_>, Error> {
     let node = Node::new(raw, &Path::Root);
     let object = node.object().map_err(|violation| Error(violation.problem))?;
     let has = |name| is_set(&object, name);
     let from = envelope.name();
-    let done = |dialect, what: &str, value| Ok(Recognised { dialect, what: what.into(), value, input: raw });
+    let done = |dialect, what: &str, value| Ok(Recognition { dialect, what: what.into(), value, input: raw });
     if has("skills") || has("supportedInterfaces") {
         let (dialect, card) = decode_at(from, Dialect::V1, "a card", raw, read_card)?;
         return done(dialect, "a card", ModelValue::Card(Box::new(card)));

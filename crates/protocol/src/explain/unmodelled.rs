@@ -4,7 +4,7 @@
 use super::{
     forms,
     leaves::{self, Leaf, document},
-    recognise::{ModelValue, Recognised},
+    recognise::{ModelValue, Recognition},
 };
 use crate::{
     Dialect,
@@ -15,7 +15,7 @@ use crate::{
 const TIMESTAMP_MEMBERS: [&str; 3] = ["timestamp", "lastUpdatedAfter", "statusTimestampAfter"];
 
 /// Members that the decoder of the input's dialect does not read, so that they are missing in every other dialect.
-pub(super) fn unknown_members(recognised: &Recognised<'_>, input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
+pub(super) fn unknown_members(recognised: &Recognition<'_>, input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
     let Ok(own) = forms::comparable(recognised.dialect, &recognised.value) else { return Vec::new() };
     let own: Vec<Leaf> = own.iter().flat_map(|text| leaves::all(document(text))).collect();
     // A member that was read under an alias is written under its standard name.

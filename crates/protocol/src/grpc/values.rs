@@ -16,7 +16,7 @@ use crate::{
 
 use super::{
     packed::Packed,
-    wire::{Fields, Malformed, Payload},
+    wire::{Fields, Payload, WireError},
 };
 
 /// The error describes what was expected.
@@ -91,8 +91,8 @@ fn read(packed: &Packed, read: impl FnOnce(&mut Reader, &[u8]) -> Reading<()>) -
 
 const UTF8: &str = "UTF-8 text";
 
-impl From<Malformed> for String {
-    fn from(_: Malformed) -> Self {
+impl From<WireError> for String {
+    fn from(_: WireError) -> Self {
         "a google.protobuf.Value".to_owned()
     }
 }
@@ -202,13 +202,13 @@ fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
 }
 
 /// Name and value of an object entry.
-fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in Fields::new(bytes) {
         match field? {
             (1, Payload::Bytes(bytes)) => name = bytes,
             (2, Payload::Bytes(bytes)) => value = bytes,
-            (1 | 2, _) => return Err(Malformed),
+            (1 | 2, _) => return Err(WireError),
             _ => {}
         }
     }
@@ -216,17 +216,17 @@ fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
 }
 
 /// The messages in field 1: the entries of an object or the elements of a list.
-fn nested(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Malformed>> {
+fn nested(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], WireError>> {
     Fields::new(bytes).filter_map(|field| match field {
         Ok((1, Payload::Bytes(bytes))) => Some(Ok(bytes)),
-        Ok((1, _)) => Some(Err(Malformed)),
+        Ok((1, _)) => Some(Err(WireError)),
         Ok(_) => None,
         Err(malformed) => Some(Err(malformed)),
     })
 }
 
 /// The variant of a value. Without one it is null, as in other implementations.
-fn kind(bytes: &[u8]) -> Result<Kind<'_>, Malformed> {
+fn kind(bytes: &[u8]) -> Result<Kind<'_>, WireError> {
     let mut kind = Kind::Null;
     for field in Fields::new(bytes) {
         kind = match field? {
@@ -236,7 +236,7 @@ fn kind(bytes: &[u8]) -> Result<Kind<'_>, Malformed> {
             (4, Payload::Varint(value)) => Kind::Bool(value != 0),
             (5, Payload::Bytes(bytes)) => Kind::Object(bytes),
             (6, Payload::Bytes(bytes)) => Kind::List(bytes),
-            (1..=6, _) => return Err(Malformed),
+            (1..=6, _) => return Err(WireError),
             _ => kind,
         };
     }

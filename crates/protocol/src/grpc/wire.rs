@@ -20,7 +20,7 @@ pub(super) enum Payload<'a> {
 
 /// The bytes are not valid wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct WireError;
 
 /// Iterates over the fields of a message: number and payload.
 pub(super) struct Fields<'a>(&'a [u8]);
@@ -45,35 +45,35 @@ impl<'a> Fields<'a> {
         None
     }
 
-    fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
+    fn field(&mut self) -> Result<(u32, Payload<'a>), WireError> {
         let (number, kind) = self.key()?;
         Ok((number, self.payload(kind, number)?))
     }
 
     /// Reads the number of the next field and its wire type.
-    pub(super) fn key(&mut self) -> Result<(u32, u8), Malformed> {
-        let key = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
+    pub(super) fn key(&mut self) -> Result<(u32, u8), WireError> {
+        let key = u32::try_from(self.varint()?).map_err(|_| WireError)?;
         let (number, kind) = (key >> 3, (key & 7) as u8);
-        if number == 0 { Err(Malformed) } else { Ok((number, kind)) }
+        if number == 0 { Err(WireError) } else { Ok((number, kind)) }
     }
 
     /// Reads the payload of a field with this wire type and number.
-    pub(super) fn payload(&mut self, kind: u8, number: u32) -> Result<Payload<'a>, Malformed> {
+    pub(super) fn payload(&mut self, kind: u8, number: u32) -> Result<Payload<'a>, WireError> {
         Ok(match kind {
             0 => Payload::Varint(self.varint()?),
-            1 => Payload::Fixed64(*self.take(8)?.first_chunk().ok_or(Malformed)?),
+            1 => Payload::Fixed64(*self.take(8)?.first_chunk().ok_or(WireError)?),
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+                let length = usize::try_from(self.varint()?).map_err(|_| WireError)?;
                 Payload::Bytes(self.take(length)?)
             }
             3 => self.skip_group(number)?,
             5 => self.take(4).map(|_| Payload::Other)?,
-            _ => return Err(Malformed),
+            _ => return Err(WireError),
         })
     }
 
     /// Skips a group and the groups nested in it, at any depth.
-    fn skip_group(&mut self, number: u32) -> Result<Payload<'a>, Malformed> {
+    fn skip_group(&mut self, number: u32) -> Result<Payload<'a>, WireError> {
         let mut open = vec![number];
         while let Some(&last) = open.last() {
             match self.key()? {
@@ -89,28 +89,28 @@ impl<'a> Fields<'a> {
         Ok(Payload::Other)
     }
 
-    fn varint(&mut self) -> Result<u64, Malformed> {
+    fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.0.split_first().ok_or(Malformed)?;
+            let (&byte, rest) = self.0.split_first().ok_or(WireError)?;
             self.0 = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(value);
             }
         }
-        Err(Malformed)
+        Err(WireError)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+    fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(WireError)?;
         self.0 = rest;
         Ok(taken)
     }
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u32, Payload<'a>), Malformed>;
+    type Item = Result<(u32, Payload<'a>), WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -149,14 +149,19 @@ pub(super) fn check(message: &[u8], bounds: &'static [Bound]) -> Read<()> {
 }
 
 /// Counters of a field that may occur several times.
-struct Seen {
+struct Occurrences {
     /// Compared by address, so that all occurrences of a split message are counted together.
     bound: &'static Bound,
     count: usize,
     bytes: usize,
 }
 
-fn check_nested(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Vec<Seen>) -> Read<()> {
+fn check_nested(
+    message: &[u8],
+    bounds: &'static [Bound],
+    path: &Path<'_>,
+    seen: &mut Vec<Occurrences>,
+) -> Read<()> {
     for field in Fields::new(message) {
         // Decoding the message fails at the same byte and reports it.
         let Ok((number, payload)) = field else { return Ok(()) };
@@ -213,13 +218,13 @@ fn check_text(text: &[u8], place: &Path<'_>) -> Read<()> {
 }
 
 /// Adds one occurrence of this length; returns count and total length.
-fn add(bound: &'static Bound, length: usize, seen: &mut Vec<Seen>) -> (usize, usize) {
+fn add(bound: &'static Bound, length: usize, seen: &mut Vec<Occurrences>) -> (usize, usize) {
     if let Some(known) = seen.iter_mut().find(|known| std::ptr::eq(known.bound, bound)) {
         known.count += 1;
         known.bytes += length;
         return (known.count, known.bytes);
     }
-    seen.push(Seen { bound, count: 1, bytes: length });
+    seen.push(Occurrences { bound, count: 1, bytes: length });
     (1, length)
 }
 

@@ -101,14 +101,14 @@ const CARRIED: [&str; 3] = ["messageId", "extensions", "referenceTaskIds"];
 
 /// Fields that [`encode`] carried in the metadata.
 #[derive(Default)]
-struct Carried {
+struct CarriedFields {
     id: Option<String>,
     extensions: Vec<String>,
     reference_task_ids: Vec<TaskId>,
 }
 
-fn decode_carried(carried: &Object<'_, '_>) -> Read<Carried> {
-    Ok(Carried {
+fn decode_carried(carried: &Object<'_, '_>) -> Read<CarriedFields> {
+    Ok(CarriedFields {
         id: carried.text("messageId")?,
         extensions: carried.texts("extensions")?,
         reference_task_ids: carried.ids("referenceTaskIds")?,

@@ -1,6 +1,6 @@
 //! Recognises errors: in a JSON-RPC response, as the body of an HTTP+JSON error response, and as a bare error object.
 
-use super::{Error, ModelValue, Recognised, decode_at, is_set, response};
+use super::{Error, ModelValue, Recognition, decode_at, is_set, response};
 use crate::{
     Dialect,
     json::{
@@ -10,7 +10,10 @@ use crate::{
 };
 
 /// An error without a JSON-RPC envelope; `None` if the object is not an error.
-pub(super) fn bare_error<'a>(object: &Object<'a, '_>, raw: Raw<'a>) -> Option<Result<Recognised<'a>, Error>> {
+pub(super) fn bare_error<'a>(
+    object: &Object<'a, '_>,
+    raw: Raw<'a>,
+) -> Option<Result<Recognition<'a>, Error>> {
     if let Some(error) = object.present("error").filter(|error| error.get().starts_with('{')) {
         return Some(if is_status(error) { http_error(Dialect::V1, raw) } else { response(object) });
     }
@@ -25,16 +28,16 @@ pub(super) fn bare_error<'a>(object: &Object<'a, '_>, raw: Raw<'a>) -> Option<Re
 }
 
 /// The error object of a JSON-RPC response, which is at this member of the input.
-pub(super) fn response_error<'a>(member: &str, raw: Raw<'a>) -> Result<Recognised<'a>, Error> {
+pub(super) fn response_error<'a>(member: &str, raw: Raw<'a>) -> Result<Recognition<'a>, Error> {
     let (dialect, what) = (dialect_of(raw), "an error");
     let error = decode_at(member, dialect, what, raw, |node| dialect.decode_error(node))?;
-    Ok(Recognised { dialect, what: what.into(), value: ModelValue::Error(error), input: raw })
+    Ok(Recognition { dialect, what: what.into(), value: ModelValue::Error(error), input: raw })
 }
 
-fn http_error(dialect: Dialect, raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
+fn http_error(dialect: Dialect, raw: Raw<'_>) -> Result<Recognition<'_>, Error> {
     let what = "an error over HTTP+JSON";
     let error = decode_at("", dialect, what, raw, |node| dialect.decode_error_body(node))?;
-    Ok(Recognised { dialect, what: what.into(), value: ModelValue::HttpError(error), input: raw })
+    Ok(Recognition { dialect, what: what.into(), value: ModelValue::HttpError(error), input: raw })
 }
 
 /// Whether an error object has the HTTP+JSON members of 1.0.
