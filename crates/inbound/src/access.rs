@@ -6,7 +6,7 @@ use http::header;
 use protocol::{Error, ErrorKind};
 
 use crate::{
-    auth::{self, Verification, Verified, Wanted, schemes},
+    auth::{self, RequiredCredentials, Verification, VerifiedSender, schemes},
     authority::Authority,
     endpoint::unknown_agent,
     exchange::Exchange,
@@ -23,10 +23,10 @@ pub(crate) fn verify(exchange: &Exchange) -> Verification {
     let wanted = match row.access {
         Caller => wanted(exchange),
         Open if row.handler == Handler::OpenApi => wanted(exchange),
-        Probe | Public | Open | Signed | Operator | Monitor => Wanted::default(),
+        Probe | Public | Open | Signed | Operator | Monitor => RequiredCredentials::default(),
     };
-    if wanted == Wanted::default() {
-        return Verification::Ready(Ok(Verified { caller: sender.identity.clone(), end_user: None }));
+    if wanted == RequiredCredentials::default() {
+        return Verification::Ready(Ok(VerifiedSender { caller: sender.identity.clone(), end_user: None }));
     }
     let refused =
         sender.refused_key().and_then(|key| server.rates.load().is_refused(endpoint.tenant.id(), key).err());
@@ -34,12 +34,12 @@ pub(crate) fn verify(exchange: &Exchange) -> Verification {
     server.auth.verify(&head.headers, certificate, wanted, refused)
 }
 
-fn wanted(exchange: &Exchange) -> Wanted {
-    let of = |settings: &AgentSettings| Wanted {
+fn wanted(exchange: &Exchange) -> RequiredCredentials {
+    let of = |settings: &AgentSettings| RequiredCredentials {
         caller: settings.auth.verify_credentials(),
         end_user: settings.end_user == EndUser::Required,
     };
-    let any = |one: Wanted, other: Wanted| Wanted {
+    let any = |one: RequiredCredentials, other: RequiredCredentials| RequiredCredentials {
         caller: one.caller || other.caller,
         end_user: one.end_user || other.end_user,
     };
@@ -47,11 +47,14 @@ fn wanted(exchange: &Exchange) -> Wanted {
     if exchange.names_agent_in_body() || exchange.row.handler == Handler::Mcp {
         wanted = exchange.agents().map(|agent| of(agent.settings())).fold(wanted, any);
     }
-    Wanted { caller: wanted.caller && exchange.sender.identity.is_anonymous(), ..wanted }
+    RequiredCredentials { caller: wanted.caller && exchange.sender.identity.is_anonymous(), ..wanted }
 }
 
 /// Takes over what verification has found.
-pub(crate) fn identify(exchange: &mut Exchange, verified: Result<Verified, Error>) -> Result<(), Error> {
+pub(crate) fn identify(
+    exchange: &mut Exchange,
+    verified: Result<VerifiedSender, Error>,
+) -> Result<(), Error> {
     let verified = verified.map_err(|error| {
         let presented = auth::presented(&exchange.head.headers);
         schemes::with_challenge(exchange.endpoint.settings(), presented, error)

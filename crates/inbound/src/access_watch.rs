@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::{
     auth::{
         Authenticator, Subject,
-        schemes::{self, Presented},
+        schemes::{self, PresentedToken},
     },
     caller::Identity,
     endpoint::unknown_agent,
@@ -113,7 +113,7 @@ impl AccessWatch {
             }
             Some(_) | None => Ok(()),
         });
-        checked.map_err(|error| schemes::with_challenge(settings, Presented::Token, error))?;
+        checked.map_err(|error| schemes::with_challenge(settings, PresentedToken::Token, error))?;
         match &self.end_user {
             Some(subject) if settings.end_user == EndUser::Required => {
                 self.check.auth.check_end_user(subject)

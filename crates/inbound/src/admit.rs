@@ -11,7 +11,7 @@ use engine::{ExtendedCard, RegisteredAgent, Scope};
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::{auth::schemes::Presented, caller::credential_required, endpoint::Endpoint};
+use crate::{auth::schemes::PresentedToken, caller::credential_required, endpoint::Endpoint};
 
 /// Checks that the endpoint's profile and the agent support the operation.
 pub(crate) fn check_operation(endpoint: &Endpoint, kind: OperationKind) -> Result<(), Error> {
@@ -87,7 +87,7 @@ fn extended_card(endpoint: &Endpoint, caller: &Scope) -> Result<(), Error> {
         }
         ExtendedCard::Protected => {
             let text = "the extended card requires a credential";
-            Err(credential_required(endpoint.settings(), Presented::NoToken, text))
+            Err(credential_required(endpoint.settings(), PresentedToken::NoToken, text))
         }
     }
 }

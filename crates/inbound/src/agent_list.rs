@@ -9,7 +9,7 @@ use http::{StatusCode, Uri, header};
 use protocol::{Dialect, Error, ErrorKind, Violation, json::write::Writer, model::AgentSkill};
 
 use crate::{
-    card::{Caching, document},
+    card::{CachePolicy, document},
     cross_origin::ANY_ORIGIN,
     exchange::Exchange,
     refusal, routes,
@@ -32,7 +32,7 @@ pub(crate) fn handle(exchange: &Exchange) -> Response {
 
 fn respond(exchange: &Exchange, query: &Query) -> Result<Response, Error> {
     let (catalog, origin) = (&exchange.catalog, exchange.origin());
-    let caching = Caching {
+    let caching = CachePolicy {
         scope: exchange.server.origins.cache_scope(),
         max_age: exchange.server.card.max_age,
         since: catalog.since(),

@@ -40,7 +40,7 @@ pub(crate) use tokens::Subject;
 
 use self::{
     credentials::{Credential, Credentials},
-    tokens::{MissingKeys, TokenVerifier, Unverified},
+    tokens::{MissingKeys, TokenError, TokenVerifier},
 };
 use crate::caller::{Caller, Identity, Proof};
 
@@ -55,7 +55,7 @@ pub(crate) struct Authenticator {
 
 /// Which credentials of a request are verified. The others are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct RequiredCredentials {
     /// That of the caller.
     pub(crate) caller: bool,
     /// The token of the end user.
@@ -74,7 +74,7 @@ pub(crate) enum Effort {
 
 /// Who has sent a request, as far as its credentials prove it.
 #[derive(Clone, Debug)]
-pub(crate) struct Verified {
+pub(crate) struct VerifiedSender {
     pub(crate) caller: Identity,
     /// On whose behalf the caller acts.
     pub(crate) end_user: Option<Subject>,
@@ -82,21 +82,21 @@ pub(crate) struct Verified {
 
 /// The result of verification, or its future.
 pub(crate) enum Verification {
-    Ready(Result<Verified, Error>),
+    Ready(Result<VerifiedSender, Error>),
     /// Something has to be loaded first.
-    Pending(BoxFuture<'static, Result<Verified, Error>>),
+    Pending(BoxFuture<'static, Result<VerifiedSender, Error>>),
 }
 
 /// Why credentials are not verified.
-enum NotVerified {
+enum AuthError {
     Refused(Error),
     /// This has to be loaded first.
-    NotLoaded(Missing),
+    NotLoaded(UnloadedKeys),
     /// It is more work than the effort permits.
     NotCheap,
 }
 
-enum Missing {
+enum UnloadedKeys {
     ApiKeys,
     IssuerKeys(MissingKeys),
 }
@@ -156,7 +156,7 @@ impl Authenticator {
         self: &Arc<Self>,
         headers: &HeaderMap,
         certificate: Option<&Arc<str>>,
-        wanted: Wanted,
+        wanted: RequiredCredentials,
         refused: Option<Error>,
     ) -> Verification {
         let credentials = match Credentials::read(headers, certificate, wanted) {
@@ -166,11 +166,11 @@ impl Authenticator {
         let effort = if refused.is_some() { Effort::Cheap } else { Effort::Full };
         let missing = match self.try_verify(&credentials, effort) {
             Ok(verified) => return Verification::Ready(Ok(verified)),
-            Err(NotVerified::Refused(error)) => return Verification::Ready(Err(error)),
-            Err(NotVerified::NotCheap) => {
+            Err(AuthError::Refused(error)) => return Verification::Ready(Err(error)),
+            Err(AuthError::NotCheap) => {
                 return Verification::Ready(Err(refused.unwrap_or_else(unavailable)));
             }
-            Err(NotVerified::NotLoaded(missing)) => missing,
+            Err(AuthError::NotLoaded(missing)) => missing,
         };
         let (this, credentials) = (Arc::clone(self), credentials.into_owned());
         Verification::Pending(Box::pin(
@@ -182,27 +182,27 @@ impl Authenticator {
         &self,
         credentials: &Credentials<'_>,
         effort: Effort,
-        mut missing: Missing,
-    ) -> Result<Verified, Error> {
+        mut missing: UnloadedKeys,
+    ) -> Result<VerifiedSender, Error> {
         for _ in 0..MAX_LOADS {
             match missing {
-                Missing::ApiKeys => self.api_keys.load().await.map_err(|error| {
+                UnloadedKeys::ApiKeys => self.api_keys.load().await.map_err(|error| {
                     tracing::warn!(%error, "the API keys cannot be read");
                     unavailable()
                 })?,
-                Missing::IssuerKeys(keys) => self.tokens.load(keys).await?,
+                UnloadedKeys::IssuerKeys(keys) => self.tokens.load(keys).await?,
             }
             match self.try_verify(credentials, effort) {
                 Ok(verified) => return Ok(verified),
-                Err(NotVerified::Refused(error)) => return Err(error),
-                Err(NotVerified::NotCheap) => return Err(unavailable()),
-                Err(NotVerified::NotLoaded(next)) => missing = next,
+                Err(AuthError::Refused(error)) => return Err(error),
+                Err(AuthError::NotCheap) => return Err(unavailable()),
+                Err(AuthError::NotLoaded(next)) => missing = next,
             }
         }
         Err(unavailable())
     }
 
-    fn try_verify(&self, credentials: &Credentials<'_>, effort: Effort) -> Result<Verified, NotVerified> {
+    fn try_verify(&self, credentials: &Credentials<'_>, effort: Effort) -> Result<VerifiedSender, AuthError> {
         let caller = match &credentials.caller {
             None => Identity::Anonymous,
             Some(Credential::ApiKey(key)) => self.api_key(key)?,
@@ -213,13 +213,13 @@ impl Authenticator {
         };
         let end_user = match &credentials.end_user {
             None => None,
-            Some(token) => Some(self.token(token, END_USER_TOKEN, effort).map_err(NotVerified::of_end_user)?),
+            Some(token) => Some(self.token(token, END_USER_TOKEN, effort).map_err(AuthError::of_end_user)?),
         };
-        Ok(Verified { caller, end_user })
+        Ok(VerifiedSender { caller, end_user })
     }
 
     /// The caller with a bearer token: the static one, a JWT or an API key.
-    fn bearer(&self, token: &str, effort: Effort) -> Result<Identity, NotVerified> {
+    fn bearer(&self, token: &str, effort: Effort) -> Result<Identity, AuthError> {
         if let Some(expected) = &self.bearer
             && constant_time::verify_slices_are_equal(expected, &sha256(token)).is_ok()
         {
@@ -232,25 +232,25 @@ impl Authenticator {
         Ok(Identity::Known(Caller::with_token(subject)))
     }
 
-    fn api_key(&self, text: &str) -> Result<Identity, NotVerified> {
+    fn api_key(&self, text: &str) -> Result<Identity, AuthError> {
         match self.api_keys.find(text) {
             Ok(Some(key)) => Ok(Identity::Known(Caller::with_api_key(key))),
             Ok(None) => Err(refused(KEY_NOT_VALID)),
-            Err(engine::KeysNotLoaded) => Err(NotVerified::NotLoaded(Missing::ApiKeys)),
+            Err(engine::KeysNotLoaded) => Err(AuthError::NotLoaded(UnloadedKeys::ApiKeys)),
         }
     }
 
     /// Verifies a JWT; `what` begins the error text.
-    fn token(&self, token: &str, what: &str, effort: Effort) -> Result<Subject, NotVerified> {
+    fn token(&self, token: &str, what: &str, effort: Effort) -> Result<Subject, AuthError> {
         self.tokens.verify(token, effort, self.clock.now()).map_err(|unverified| match unverified {
-            Unverified::Refused(problem) => refused(format!("{what} is not valid: {problem}")),
-            Unverified::NotCheap => NotVerified::NotCheap,
-            Unverified::MissingKeys(keys) => NotVerified::NotLoaded(Missing::IssuerKeys(keys)),
+            TokenError::Refused(problem) => refused(format!("{what} is not valid: {problem}")),
+            TokenError::NotCheap => AuthError::NotCheap,
+            TokenError::MissingKeys(keys) => AuthError::NotLoaded(UnloadedKeys::IssuerKeys(keys)),
         })
     }
 }
 
-impl NotVerified {
+impl AuthError {
     /// About the end user's token.
     fn of_end_user(self) -> Self {
         match self {
@@ -268,8 +268,8 @@ const SECRET_REPLACED: &str =
 /// The header of the end user's token, as error texts name it.
 const END_USER_TOKEN: &str = "the token in X-End-User-Token";
 
-fn refused(text: impl Into<String>) -> NotVerified {
-    NotVerified::Refused(Error::new(ErrorKind::Unauthenticated, text))
+fn refused(text: impl Into<String>) -> AuthError {
+    AuthError::Refused(Error::new(ErrorKind::Unauthenticated, text))
 }
 
 fn unavailable() -> Error {

@@ -15,7 +15,7 @@ use protocol::{Error, ErrorKind, Timestamp};
 
 use crate::auth::{
     Subject,
-    schemes::{self, Presented},
+    schemes::{self, PresentedToken},
 };
 
 /// The principal of callers without a credential.
@@ -158,7 +158,7 @@ impl Identity {
             Self::Anonymous if methods.permit_anonymous() => return Ok(self),
             Self::Anonymous => {
                 let text = format!("agent {agent:?} requires a credential");
-                return Err(credential_required(settings, Presented::NoToken, text));
+                return Err(credential_required(settings, PresentedToken::NoToken, text));
             }
             Self::Known(caller) => match &caller.proof {
                 Proof::Application => return Ok(self),
@@ -182,7 +182,8 @@ impl Identity {
         if methods.contains(method) {
             return Ok(self);
         }
-        let presented = if method == AuthMethod::ApiKey { Presented::NoToken } else { Presented::Token };
+        let presented =
+            if method == AuthMethod::ApiKey { PresentedToken::NoToken } else { PresentedToken::Token };
         let text = format!("agent {agent:?} does not accept this kind of credential");
         Err(credential_required(settings, presented, text))
     }
@@ -234,7 +235,7 @@ pub(crate) fn check_end_user(
 /// The error for a caller without a credential that the agent accepts.
 pub(crate) fn credential_required(
     settings: &AgentSettings,
-    presented: Presented,
+    presented: PresentedToken,
     text: impl Into<String>,
 ) -> Error {
     schemes::with_challenge(settings, presented, Error::new(ErrorKind::Unauthenticated, text))

@@ -89,7 +89,7 @@ impl CacheScope {
 }
 
 /// How long a public document may be kept, and since when it is valid.
-pub(crate) struct Caching<'a> {
+pub(crate) struct CachePolicy<'a> {
     pub(crate) scope: CacheScope,
     pub(crate) max_age: Duration,
     /// Sent as `Last-Modified`.
@@ -98,7 +98,7 @@ pub(crate) struct Caching<'a> {
     pub(crate) memory: &'a MemoryBudget,
 }
 
-impl Caching<'_> {
+impl CachePolicy<'_> {
     /// Responds with a document, or with 304 if the client has it already. An error if there is no memory for it.
     pub(crate) fn respond(&self, document: &CardDocument, headers: &HeaderMap) -> Result<Response, Error> {
         let etag = document.etag.as_str();
@@ -269,8 +269,13 @@ impl<'a> CardBuilder<'a> {
         headers: &HeaderMap,
         cache_scope: CacheScope,
     ) -> Result<Response, Error> {
-        Caching { scope: cache_scope, max_age: self.options.max_age, since: self.since, memory: self.memory }
-            .respond(document, headers)
+        CachePolicy {
+            scope: cache_scope,
+            max_age: self.options.max_age,
+            since: self.since,
+            memory: self.memory,
+        }
+        .respond(document, headers)
     }
 
     /// The card without the skills that only the extended card shows.

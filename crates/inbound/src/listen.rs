@@ -44,12 +44,12 @@ use self::{
     channel::Channel,
     connection_io::{NotedBody, Progress, Rate},
     connections::Connections,
-    corked::Corked,
+    corked::CorkedStream,
     head_timer::HeadTimer,
-    opening::{Opened, Version},
+    opening::{OpenedConnection, Version},
     refused_body::RefusableBody,
-    slow_readers::{Pieces, Unsent},
-    streams::{Begun, Streams},
+    slow_readers::{Pieces, UnsentBytes},
+    streams::{StreamCollector, Streams},
 };
 use crate::{
     bindings::grpc,
@@ -160,7 +160,7 @@ pub async fn serve_all(
     shutdown: CancellationToken,
 ) {
     let service: HttpService = service.into();
-    let shared = Shared {
+    let shared = SharedState {
         connections: Arc::new(Connections::new(service.server_metrics())),
         service,
         caps: caps.within_descriptors(),
@@ -181,7 +181,7 @@ pub async fn serve_all(
 }
 
 /// What the sockets of a server have in common.
-struct Shared {
+struct SharedState {
     service: HttpService,
     caps: Caps,
     tasks: TaskTracker,
@@ -190,8 +190,8 @@ struct Shared {
 }
 
 /// Accepts connections until the shutdown begins, then closes the socket.
-async fn accept_all(socket: Socket, shared: &Shared) {
-    let Shared { service, caps, tasks, connections, shutdown } = shared;
+async fn accept_all(socket: Socket, shared: &SharedState) {
+    let SharedState { service, caps, tasks, connections, shutdown } = shared;
     // Without an address, the strictest rules about hosts apply: those of loopback.
     let own = socket.listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
     let service = service.clone().bound_to(own, socket.scheme(), socket.routes);
@@ -214,7 +214,7 @@ async fn accept_all(socket: Socket, shared: &Shared) {
             tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
             continue;
         };
-        let accepted = Accepted { stream, address, tls: tls.clone() };
+        let accepted = NewConnection { stream, address, tls: tls.clone() };
         let (service, shutdown, caps) = (service.clone(), shutdown.clone(), *caps);
         tasks.spawn(async move {
             if let Err(error) = connection(accepted, service, &caps, &shutdown).await {
@@ -226,7 +226,7 @@ async fn accept_all(socket: Socket, shared: &Shared) {
 }
 
 /// A new connection.
-struct Accepted {
+struct NewConnection {
     stream: TcpStream,
     address: SocketAddr,
     tls: Option<Arc<ServerTls>>,
@@ -243,12 +243,12 @@ async fn back_off(error: &io::Error) {
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 async fn connection(
-    accepted: Accepted,
+    accepted: NewConnection,
     service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
-    let Accepted { stream, address, tls } = accepted;
+    let NewConnection { stream, address, tls } = accepted;
     stream.set_nodelay(true)?;
     let progress = Arc::new(Progress::default());
     let opened = tokio::select! {
@@ -256,7 +256,7 @@ async fn connection(
         opened = opening::open(stream, tls.as_ref(), &progress, caps) => opened?,
         () = shutdown.cancelled() => return Ok(()),
     };
-    let Some(Opened { transport, version, prefix, certificate }) = opened else { return Ok(()) };
+    let Some(OpenedConnection { transport, version, prefix, certificate }) = opened else { return Ok(()) };
     let service = service.of_peer(address.ip(), certificate.clone());
     let end = End { shutdown, certificate: certificate.as_deref() };
     let io = Channel::new(transport, prefix, Arc::clone(&progress));
@@ -308,9 +308,9 @@ async fn http1(
 }
 
 async fn http2(io: Channel, service: HttpService, caps: &Caps, end: End<'_>) -> Ended {
-    let unsent = Arc::<Unsent>::default();
+    let unsent = Arc::<UnsentBytes>::default();
     let (counted, clock) = (Arc::clone(&unsent), Clock::system());
-    let begun = Begun::new(caps.write_window);
+    let begun = StreamCollector::new(caps.write_window);
     let known = begun.clone();
     let answer = move |req: hyper::Request<hyper::body::Incoming>| {
         let counted = Arc::clone(&counted);
@@ -324,7 +324,7 @@ async fn http2(io: Channel, service: HttpService, caps: &Caps, end: End<'_>) -> 
         })
     };
     let service = service_fn(answer);
-    let io = Corked::new(io);
+    let io = CorkedStream::new(io);
     let mut streams = Streams::new(begun.clone(), io.clone(), Arc::clone(&unsent), caps.idle);
     let mut builder = hyper::server::conn::http2::Builder::new(begun);
     builder

@@ -66,8 +66,8 @@ fn document(exchange: &Exchange) -> Result<Response, Error> {
 /// Encodes the document.
 fn encode<'a>(registered: &RegisteredAgent, skills: impl Iterator<Item = &'a Skill>, server: &str) -> Writer {
     let info = registered.info();
-    let skills: Vec<Described<'_>> =
-        skills.enumerate().map(|(index, skill)| Described::new(index, skill)).collect();
+    let skills: Vec<DescribedSkill<'_>> =
+        skills.enumerate().map(|(index, skill)| DescribedSkill::new(index, skill)).collect();
     let mut writer = Writer::new();
     writer.object(|out| {
         out.text("openapi", "3.1.0");
@@ -92,13 +92,13 @@ fn encode<'a>(registered: &RegisteredAgent, skills: impl Iterator<Item = &'a Ski
 }
 
 /// A skill with its schemas.
-struct Described<'a> {
+struct DescribedSkill<'a> {
     skill: &'a AgentSkill,
     input: Option<ComponentSchema<'a>>,
     output: Option<ComponentSchema<'a>>,
 }
 
-impl<'a> Described<'a> {
+impl<'a> DescribedSkill<'a> {
     fn new(index: usize, skill: &'a Skill) -> Self {
         let component = |kind, schema| ComponentSchema::new(skill.id(), index, kind, schema);
         Self {

@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use protocol::{Dialect, Error, ErrorKind};
 
 use crate::{
-    card::{CacheScope, Caching, document_of},
+    card::{CachePolicy, CacheScope, document_of},
     cross_origin::ANY_ORIGIN,
     exchange::Exchange,
     refusal::{self, Refusal},
@@ -48,7 +48,7 @@ pub(crate) async fn handle(exchange: Exchange) -> Response {
 }
 
 fn respond(exchange: &Exchange, document: &CardDocument) -> Result<Response, Error> {
-    let caching = Caching {
+    let caching = CachePolicy {
         // It has no URL of the server.
         scope: CacheScope::Public,
         max_age: exchange.server.card.max_age,

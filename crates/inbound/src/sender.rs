@@ -8,7 +8,7 @@ use protocol::Error;
 
 use crate::{
     access_watch::AccessWatch,
-    auth::{Subject, Verified},
+    auth::{Subject, VerifiedSender},
     caller::{self, Identity, Peer},
     connection::Connection,
     endpoint::Endpoint,
@@ -58,7 +58,7 @@ impl Sender {
     }
 
     /// Takes over what verification has found. The application's word about the caller counts more.
-    pub(crate) fn identify(&mut self, verified: Verified) {
+    pub(crate) fn identify(&mut self, verified: VerifiedSender) {
         if self.identity.is_anonymous() {
             self.identity = verified.caller;
         }

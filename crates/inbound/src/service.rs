@@ -33,7 +33,7 @@ use tracing::Instrument as _;
 use crate::bindings::mcp::{self, McpError};
 use crate::{
     access, admit, agent_list,
-    auth::{Verification, Verified},
+    auth::{Verification, VerifiedSender},
     bindings::{extended_card, grpc, jsonrpc, operators, process_task, rest, run, text},
     caller::Peer,
     card,
@@ -64,7 +64,7 @@ fn check_head(exchange: &mut Exchange) -> Result<(), Refusal> {
 
 /// The checks of its sender, before the body. [`access::verify`] has verified the credentials just before, unless that is
 /// costly and too many of this sender were wrong. What is refused is counted by [`Exchange::count_refusal`].
-fn check_sender(exchange: &mut Exchange, verified: Result<Verified, Error>) -> Result<(), Error> {
+fn check_sender(exchange: &mut Exchange, verified: Result<VerifiedSender, Error>) -> Result<(), Error> {
     // A wrong credential is refused also where anonymous callers are permitted: its sender expects to be known.
     access::identify(exchange, verified)?;
     // Whatever else the request has: a new connection with this certificate would be refused too.
@@ -106,12 +106,12 @@ pub(crate) fn check_call(
 /// The HTTP service of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct HttpService {
-    served: Served,
+    served: ServiceTarget,
     connection: Connection,
 }
 
 #[derive(Clone)]
-enum Served {
+enum ServiceTarget {
     /// The agents of an engine.
     Agents(Arc<ServerState>),
     /// An application that has the agents mounted in it.
@@ -121,7 +121,7 @@ enum Served {
 impl HttpService {
     /// Serves the agents of an engine.
     pub fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
-        let served = Served::Agents(Arc::new(ServerState::new(engine, options, ready)));
+        let served = ServiceTarget::Agents(Arc::new(ServerState::new(engine, options, ready)));
         Self { served, connection: Connection::APPLICATION }
     }
 
@@ -136,8 +136,8 @@ impl HttpService {
         stop: tokio_util::sync::CancellationToken,
     ) -> Result<(), McpError> {
         match &self.served {
-            Served::Agents(server) => mcp::serve(Arc::clone(server), host, input, output, stop).await,
-            Served::Application(_) => Ok(()),
+            ServiceTarget::Agents(server) => mcp::serve(Arc::clone(server), host, input, output, stop).await,
+            ServiceTarget::Application(_) => Ok(()),
         }
     }
 
@@ -149,14 +149,14 @@ impl HttpService {
     /// What `/metrics` shows, for an application that serves it itself; empty for an application.
     pub async fn metrics(&self) -> String {
         match &self.served {
-            Served::Agents(server) => metrics::text(server).await,
-            Served::Application(_) => String::new(),
+            ServiceTarget::Agents(server) => metrics::text(server).await,
+            ServiceTarget::Application(_) => String::new(),
         }
     }
 
     /// Replaces the rate limits. What callers have used counts on; an application is not changed.
     pub fn set_rate_limits(&self, limits: RateLimits) {
-        if let Served::Agents(server) = &self.served {
+        if let ServiceTarget::Agents(server) = &self.served {
             let new = server.rates.load().with_limits(limits, server.engine.clock());
             server.rates.store(Arc::new(new));
         }
@@ -165,7 +165,7 @@ impl HttpService {
     /// Replaces the secrets that verify the tokens of organisations, each with its domain. What is open with a token of one
     /// that is gone ends; an application is not changed.
     pub fn set_org_secrets(&self, secrets: &BTreeMap<String, Secret>) {
-        if let Served::Agents(server) = &self.served {
+        if let ServiceTarget::Agents(server) = &self.served {
             server.auth.set_org_secrets(secrets);
             server.access.changes.announce();
         }
@@ -173,7 +173,7 @@ impl HttpService {
 
     /// Takes over which names of client certificates its listeners verify.
     pub(crate) fn set_listener_tls(&self, all: &[Arc<ServerTls>]) {
-        if let Served::Agents(server) = &self.served {
+        if let ServiceTarget::Agents(server) = &self.served {
             all.iter().for_each(|tls| tls.announce_names_to(&server.access.changes));
             let _ = server.tls.set(all.to_vec());
         }
@@ -182,8 +182,8 @@ impl HttpService {
     /// Where the connections of a listener are counted.
     pub(crate) fn server_metrics(&self) -> Arc<ServerMetrics> {
         match &self.served {
-            Served::Agents(server) => Arc::clone(&server.metrics),
-            Served::Application(_) => Arc::default(),
+            ServiceTarget::Agents(server) => Arc::clone(&server.metrics),
+            ServiceTarget::Application(_) => Arc::default(),
         }
     }
 
@@ -209,8 +209,8 @@ impl HttpService {
 
     fn handle_request(self, mut req: Request) -> BoxFuture<'static, Response> {
         let server = match self.served {
-            Served::Agents(server) => server,
-            Served::Application(mut router) => {
+            ServiceTarget::Agents(server) => server,
+            ServiceTarget::Application(mut router) => {
                 if let Some(peer) = self.connection.peer {
                     req.extensions_mut().insert(Peer(peer));
                 }
@@ -258,7 +258,7 @@ fn verify(exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
 /// Hands a request to its handler, if its sender is permitted.
 fn dispatch(
     mut exchange: Exchange,
-    verified: Result<Verified, Error>,
+    verified: Result<VerifiedSender, Error>,
     body: Body,
 ) -> BoxFuture<'static, Response> {
     if let Err(error) = check_sender(&mut exchange, verified) {
@@ -348,7 +348,7 @@ fn without_body(mut response: Response) -> Response {
 /// An application that has the agents mounted in it. It serves any host itself; the mounted router has its own checks.
 impl From<Router> for HttpService {
     fn from(application: Router) -> Self {
-        Self { served: Served::Application(application), connection: Connection::APPLICATION }
+        Self { served: ServiceTarget::Application(application), connection: Connection::APPLICATION }
     }
 }
 

@@ -113,7 +113,7 @@ type Stamps = Vec<Option<FileStamp>>;
 /// TLS of one or more listeners. What it was loaded from is read again when it changes.
 pub struct ServerTls {
     files: TlsFiles,
-    current: ArcSwap<Loaded>,
+    current: ArcSwap<LoadedFiles>,
     /// Of the authorities of client certificates.
     client_ca_changes: AccessChanges,
     verified_names: VerifiedNames,
@@ -122,13 +122,13 @@ pub struct ServerTls {
 }
 
 /// One version of the files.
-struct Loaded {
+struct LoadedFiles {
     config: Arc<ServerConfig>,
     validity: Validity,
     client_ca: Option<ClientCa>,
 }
 
-impl Loaded {
+impl LoadedFiles {
     /// The authorities of client certificates.
     fn authorities(&self) -> &[CertificateDer<'static>] {
         self.client_ca.as_ref().map(|client_ca| client_ca.certificates.as_slice()).unwrap_or_default()
@@ -256,7 +256,7 @@ pub(crate) fn is_revoked_name(all: &[Arc<ServerTls>], principal: &str) -> bool {
         && verifying.all(|tls| !tls.verified_names.contains(principal))
 }
 
-fn load(files: &TlsFiles, now: Timestamp) -> Result<Loaded, TlsError> {
+fn load(files: &TlsFiles, now: Timestamp) -> Result<LoadedFiles, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let chain = files::certificates(TlsFile::Cert, &files.cert)?;
     let validity = valid_certificate(&files.cert, &chain, now)?;
@@ -269,7 +269,7 @@ fn load(files: &TlsFiles, now: Timestamp) -> Result<Loaded, TlsError> {
         path: files.cert.clone(),
         reason: format!("cannot be used: {error}"),
     })?;
-    Ok(Loaded { config: Arc::new(config), validity, client_ca })
+    Ok(LoadedFiles { config: Arc::new(config), validity, client_ca })
 }
 
 /// The validity of the server's own certificate, which has to include this time.

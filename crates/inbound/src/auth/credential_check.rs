@@ -7,8 +7,8 @@ use http::HeaderMap;
 use protocol::{Error, ErrorKind, Timestamp};
 
 use super::{
-    AuthOptions, Authenticator, Effort, Verification, Wanted,
-    tokens::{TokenVerifier, Unverified},
+    AuthOptions, Authenticator, Effort, RequiredCredentials, Verification,
+    tokens::{TokenError, TokenVerifier},
 };
 use crate::caller::Identity;
 
@@ -32,11 +32,11 @@ impl TokenCheck {
         for _ in 0..2 {
             match self.0.verify(token, Effort::Full, now) {
                 Ok(subject) => return Ok(subject.name),
-                Err(Unverified::Refused(problem)) => {
+                Err(TokenError::Refused(problem)) => {
                     return Err(Error::new(ErrorKind::Unauthenticated, problem));
                 }
-                Err(Unverified::MissingKeys(keys)) => self.0.load(keys).await?,
-                Err(Unverified::NotCheap) => break,
+                Err(TokenError::MissingKeys(keys)) => self.0.load(keys).await?,
+                Err(TokenError::NotCheap) => break,
             }
         }
         Err(super::unavailable())
@@ -59,10 +59,11 @@ impl CredentialCheck {
     ///
     /// What the caller would get.
     pub async fn principal(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
-        let verified = match self.0.verify(headers, None, Wanted { caller: true, end_user: false }, None) {
-            Verification::Ready(verified) => verified?,
-            Verification::Pending(pending) => pending.await?,
-        };
+        let verified =
+            match self.0.verify(headers, None, RequiredCredentials { caller: true, end_user: false }, None) {
+                Verification::Ready(verified) => verified?,
+                Verification::Pending(pending) => pending.await?,
+            };
         Ok(match verified.caller {
             Identity::Anonymous => None,
             Identity::Known(caller) => Some(Arc::clone(caller.principal())),

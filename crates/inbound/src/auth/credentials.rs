@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{Error, ErrorKind};
 
 use super::{
-    Wanted,
-    schemes::{self, Presented},
+    RequiredCredentials,
+    schemes::{self, PresentedToken},
 };
 
 /// The header of API keys.
@@ -40,7 +40,7 @@ impl<'a> Credentials<'a> {
     pub(super) fn read(
         headers: &'a HeaderMap,
         certificate: Option<&Arc<str>>,
-        wanted: Wanted,
+        wanted: RequiredCredentials,
     ) -> Result<Self, Error> {
         let of_connection = || certificate.map(|principal| Credential::Certificate(Arc::clone(principal)));
         Ok(Self {
@@ -82,10 +82,10 @@ fn end_user(headers: &HeaderMap) -> Result<Option<&str>, Error> {
 }
 
 /// Whether a request has a bearer token, for the challenge of its refusal.
-pub(crate) fn presented(headers: &HeaderMap) -> Presented {
+pub(crate) fn presented(headers: &HeaderMap) -> PresentedToken {
     let mut values =
         headers.get_all(header::AUTHORIZATION).into_iter().filter_map(|value| value.to_str().ok());
-    if values.any(|value| bearer(value).is_some()) { Presented::Token } else { Presented::NoToken }
+    if values.any(|value| bearer(value).is_some()) { PresentedToken::Token } else { PresentedToken::NoToken }
 }
 
 /// The token in `Authorization: Bearer`.
@@ -120,7 +120,7 @@ fn refused(text: impl Into<String>) -> Error {
 mod tests {
     use super::*;
 
-    const ALL: Wanted = Wanted { caller: true, end_user: true };
+    const ALL: RequiredCredentials = RequiredCredentials { caller: true, end_user: true };
 
     fn headers(values: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn unwanted_credentials_are_ignored() {
         let twice = headers(&[("x-api-key", "k"), ("x-api-key", "k"), ("x-end-user-token", "t")]);
-        let none = Wanted { caller: false, end_user: false };
+        let none = RequiredCredentials { caller: false, end_user: false };
         let read = Credentials::read(&twice, None, none).unwrap();
         assert!(read.caller.is_none() && read.end_user.is_none());
     }

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use protocol::{Error, ErrorKind, model::Secret};
 
 use super::{
-    Wanted,
+    RequiredCredentials,
     credentials::{Credential, Credentials},
     sha256,
 };
@@ -20,7 +20,8 @@ impl OperatorVerifier {
 
     /// Checks that the head of a request presents the token.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
-        let credentials = Credentials::read(headers, None, Wanted { caller: true, end_user: false })?;
+        let credentials =
+            Credentials::read(headers, None, RequiredCredentials { caller: true, end_user: false })?;
         let refused = |text: &str| Err(Error::new(ErrorKind::Unauthenticated, text));
         match credentials.caller {
             Some(Credential::Bearer(token)) => {

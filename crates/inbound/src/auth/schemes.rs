@@ -20,7 +20,7 @@ const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
 
 /// What a refused request has presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Presented {
+pub(crate) enum PresentedToken {
     /// No bearer token.
     NoToken,
     /// A bearer token that was not accepted.
@@ -117,7 +117,7 @@ pub fn example_headers(settings: &AgentSettings) -> Vec<(&str, &'static str)> {
 
 /// Adds the challenge for the agent's security schemes to an error about a missing or invalid credential, unless the
 /// error has one or the agent has no schemes.
-pub(crate) fn with_challenge(settings: &AgentSettings, presented: Presented, error: Error) -> Error {
+pub(crate) fn with_challenge(settings: &AgentSettings, presented: PresentedToken, error: Error) -> Error {
     let has_challenge = error.facts.iter().any(|(name, _)| *name == respond::CHALLENGE);
     if error.kind != ErrorKind::Unauthenticated || has_challenge {
         return error;
@@ -137,10 +137,10 @@ pub(crate) fn with_end_user_challenge(error: Error) -> Error {
 }
 
 /// The value of `WWW-Authenticate` (RFC 9110 11.6.1; RFC 6750 3 for a token that was not accepted).
-fn challenge(settings: &AgentSettings, presented: Presented) -> String {
+fn challenge(settings: &AgentSettings, presented: PresentedToken) -> String {
     let bearer = match presented {
-        Presented::NoToken => "Bearer",
-        Presented::Token => "Bearer error=\"invalid_token\"",
+        PresentedToken::NoToken => "Bearer",
+        PresentedToken::Token => "Bearer error=\"invalid_token\"",
     };
     let mut challenges: Vec<String> = Vec::new();
     for (_, scheme) in &settings.security {
@@ -232,12 +232,12 @@ mod tests {
     fn challenge_lists_each_scheme_once_and_marks_a_token_that_was_presented() {
         use AuthMethod::{ApiKey, Bearer, Jwt, Oidc};
         let all = settings(&[Jwt, ApiKey, Oidc, Bearer], EndUser::Required);
-        assert_eq!(challenge(&all, Presented::NoToken), r#"Bearer, ApiKey name="X-Api-Key""#);
+        assert_eq!(challenge(&all, PresentedToken::NoToken), r#"Bearer, ApiKey name="X-Api-Key""#);
         assert_eq!(
-            challenge(&all, Presented::Token),
+            challenge(&all, PresentedToken::Token),
             r#"Bearer error="invalid_token", ApiKey name="X-Api-Key""#
         );
         let key = settings(&[ApiKey], EndUser::Off);
-        assert_eq!(challenge(&key, Presented::Token), r#"ApiKey name="X-Api-Key""#);
+        assert_eq!(challenge(&key, PresentedToken::Token), r#"ApiKey name="X-Api-Key""#);
     }
 }

@@ -66,7 +66,7 @@ const SEPARATOR: char = '#';
 const OTHER_KINDS: [&str; 2] = [ApiKey::PRINCIPAL, tls::PRINCIPAL];
 
 /// Why a token is not verified.
-pub(super) enum Unverified {
+pub(super) enum TokenError {
     /// What is wrong, as the end of a sentence. Contains nothing of the token.
     Refused(Problem),
     /// These keys have to be loaded first.
@@ -130,7 +130,7 @@ impl TokenVerifier {
     }
 
     /// The subject of a token that is valid now.
-    pub(super) fn verify(&self, token: &str, effort: Effort, now: Timestamp) -> Result<Subject, Unverified> {
+    pub(super) fn verify(&self, token: &str, effort: Effort, now: Timestamp) -> Result<Subject, TokenError> {
         let jws = Jws::split(token)?;
         let header = jws.header()?;
         match header.algorithm {
@@ -169,7 +169,7 @@ impl TokenVerifier {
     }
 }
 
-impl From<Problem> for Unverified {
+impl From<Problem> for TokenError {
     fn from(problem: Problem) -> Self {
         Self::Refused(problem)
     }

@@ -23,22 +23,22 @@ use crate::{
 };
 
 /// Why a body is not a call.
-enum NotACall {
+enum BodyError {
     /// It cannot be decoded.
-    Undecodable(Undecodable),
+    Undecodable(UndecodableRequest),
     /// It is a message for the plain text binding.
     PlainMessage(Box<Result<SendMessage, Error>>),
 }
 
 /// A request that cannot be decoded: its error, and how to report it.
-struct Undecodable {
+struct UndecodableRequest {
     id: Id,
     dialect: Dialect,
     error: Error,
 }
 
-impl From<Undecodable> for NotACall {
-    fn from(undecodable: Undecodable) -> Self {
+impl From<UndecodableRequest> for BodyError {
+    fn from(undecodable: UndecodableRequest) -> Self {
         Self::Undecodable(undecodable)
     }
 }
@@ -51,11 +51,11 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
             let dialect = request.dialect;
             (id, dialect, DecodedRequest::run(Ok(request), &mut exchange).await)
         }
-        Err(NotACall::PlainMessage(message)) => {
+        Err(BodyError::PlainMessage(message)) => {
             // Boxed, so that the future of a call stays small.
             return Box::pin(text::handle_message(exchange, *message)).await;
         }
-        Err(NotACall::Undecodable(Undecodable { id, dialect, error })) => {
+        Err(BodyError::Undecodable(UndecodableRequest { id, dialect, error })) => {
             exchange.log_entry.set_error(&error);
             (id, dialect, Err(error))
         }
@@ -95,23 +95,23 @@ async fn read(
     exchange: &mut Exchange,
     version: &Version,
     body: Body,
-) -> Result<(Id, DecodedRequest), NotACall> {
+) -> Result<(Id, DecodedRequest), BodyError> {
     let dialect = exchange.negotiation(version).fallback_dialect();
-    let undecodable = |error| Undecodable { id: Id::null(), dialect, error };
+    let undecodable = |error| UndecodableRequest { id: Id::null(), dialect, error };
     body::check_media_type(&exchange.head.headers, dialect, exchange.server.errors).map_err(undecodable)?;
     let bytes = exchange.read_body(body).await.map_err(undecodable)?;
     let request = jsonrpc::decode(&bytes).map_err(|refused| {
         let message = if exchange.row.also_serves_text() { json_message::read(&bytes) } else { None };
         match message {
-            Some(message) => NotACall::PlainMessage(Box::new(message)),
-            None => Undecodable { id: refused.id, dialect, error: refused.error }.into(),
+            Some(message) => BodyError::PlainMessage(Box::new(message)),
+            None => UndecodableRequest { id: refused.id, dialect, error: refused.error }.into(),
         }
     })?;
     exchange.log_entry.set_method_if_known(&request.method);
     match decode(exchange, version, &request).await {
         Ok(decoded) => Ok((request.id, decoded)),
         Err(NegotiationError { dialect, error }) => {
-            Err(Undecodable { id: request.id, dialect, error }.into())
+            Err(UndecodableRequest { id: request.id, dialect, error }.into())
         }
     }
 }

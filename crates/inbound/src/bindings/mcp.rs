@@ -47,14 +47,14 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
 }
 
 /// A request that is answered before or instead of the library.
-struct Refused {
+struct RefusedRequest {
     /// That of the message, if it could be read.
     id: Id,
     status: StatusCode,
     error: Error,
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for RefusedRequest {
     fn from(Refusal { id, error }: Refusal) -> Self {
         let status = match error.kind {
             // Clients read the error of a request only with this status.
@@ -65,16 +65,16 @@ impl From<Refusal> for Refused {
     }
 }
 
-impl From<Error> for Refused {
+impl From<Error> for RefusedRequest {
     fn from(error: Error) -> Self {
         Refusal { id: Id::null(), error }.into()
     }
 }
 
 /// Reads the message of a request. Only POST has one.
-async fn read(exchange: &Exchange, body: Body) -> Result<(Head, Bytes), Refused> {
+async fn read(exchange: &Exchange, body: Body) -> Result<(Head, Bytes), RefusedRequest> {
     let method = &exchange.head.method;
-    message::check_headers(method, &exchange.head.headers).map_err(|(status, error)| Refused {
+    message::check_headers(method, &exchange.head.headers).map_err(|(status, error)| RefusedRequest {
         id: Id::null(),
         status,
         error,
@@ -90,8 +90,8 @@ async fn read(exchange: &Exchange, body: Body) -> Result<(Head, Bytes), Refused>
 }
 
 /// Responds with an error of JSON-RPC.
-fn refuse(mut exchange: Exchange, refused: Refused) -> Response {
-    let Refused { id, status, error } = refused;
+fn refuse(mut exchange: Exchange, refused: RefusedRequest) -> Response {
+    let RefusedRequest { id, status, error } = refused;
     let format = ResponseFormat {
         envelope: Envelope::Rpc(id),
         dialect: Dialect::V1,

@@ -82,7 +82,7 @@ impl ResultForm {
 }
 
 /// What a response shows of a call.
-struct Shown<'a> {
+struct CallSummary<'a> {
     text: String,
     context: Option<&'a str>,
     /// The task with its state; a bare message has none.
@@ -95,20 +95,24 @@ fn answer_with(form: ResultForm, answer: CallResponse, memory: Arc<Reservation>)
             let state = v03::task::state_name(task.status.state);
             let context = Some(task.context_id.as_str());
             let task_and_state = Some((task.id.as_str(), state));
-            respond_with(form, &Shown { text: result_text(&task), context, task: task_and_state }, memory)
+            respond_with(
+                form,
+                &CallSummary { text: result_text(&task), context, task: task_and_state },
+                memory,
+            )
         }
         CallResponse::Reply(Reply::SentMessage(message)) => {
             let context = message.context_id.as_ref().map(ContextId::as_str);
-            respond_with(form, &Shown { text: texts(&message.parts), context, task: None }, memory)
+            respond_with(form, &CallSummary { text: texts(&message.parts), context, task: None }, memory)
         }
         CallResponse::Reply(_) | CallResponse::Stream(_) => {
-            respond_with(form, &Shown { text: String::new(), context: None, task: None }, memory)
+            respond_with(form, &CallSummary { text: String::new(), context: None, task: None }, memory)
         }
         CallResponse::Noted(note, answer) => respond::with_note(&note, answer_with(form, *answer, memory)),
     }
 }
 
-fn respond_with(form: ResultForm, shown: &Shown<'_>, memory: Arc<Reservation>) -> Response {
+fn respond_with(form: ResultForm, shown: &CallSummary<'_>, memory: Arc<Reservation>) -> Response {
     let mut response = match form {
         ResultForm::Text => {
             let mut response = Response::new(Body::from(memory.hold(shown.text.clone().into_bytes())));

@@ -112,11 +112,11 @@ pub(super) struct ConnectionIo<S> {
     rate: Rate,
     allowance: Allowance,
     /// There while a write is blocked.
-    blocked: Option<Blocked>,
-    closing: Option<Lingering>,
+    blocked: Option<BlockedWrite>,
+    closing: Option<LingerState>,
 }
 
-struct Blocked {
+struct BlockedWrite {
     since: Instant,
     /// When the connection is ended, unless enough has left.
     deadline: Instant,
@@ -126,7 +126,7 @@ struct Blocked {
     written: u64,
 }
 
-struct Lingering {
+struct LingerState {
     timeout: Pin<Box<Sleep>>,
     since: Instant,
     discarded: u64,
@@ -170,7 +170,7 @@ impl<S: Transport> ConnectionIo<S> {
     }
 
     fn unblock(&mut self) {
-        if let Some(Blocked { since, written, .. }) = self.blocked.take() {
+        if let Some(BlockedWrite { since, written, .. }) = self.blocked.take() {
             self.allowance.record(written, since.elapsed());
         }
     }
@@ -180,7 +180,7 @@ impl<S: Transport> ConnectionIo<S> {
         let interval = self.rate.window / TRIES_PER_WINDOW;
         let blocked = self.blocked.get_or_insert_with(|| {
             let since = Instant::now();
-            Blocked {
+            BlockedWrite {
                 since,
                 deadline: since + self.allowance.timeout(),
                 next_try: Box::pin(tokio::time::sleep(interval)),
@@ -209,7 +209,7 @@ impl<S: AsyncRead + Unpin> ConnectionIo<S> {
         let Self { stream, closing, .. } = self;
         let lingering = closing.get_or_insert_with(|| {
             let since = Instant::now();
-            Lingering {
+            LingerState {
                 timeout: Box::pin(tokio::time::sleep_until(body::due(since, 0))),
                 since,
                 discarded: 0,

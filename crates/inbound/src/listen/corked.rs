@@ -18,7 +18,7 @@ const MOST: usize = 32 << 10;
 const KEPT: usize = 4 << 10;
 
 /// The stream; every clone is the same one, and all of them belong to one task.
-pub(super) struct Corked<S>(Arc<Mutex<Inner<S>>>);
+pub(super) struct CorkedStream<S>(Arc<Mutex<Inner<S>>>);
 
 struct Inner<S> {
     stream: S,
@@ -27,13 +27,13 @@ struct Inner<S> {
     sent: usize,
 }
 
-impl<S> Clone for Corked<S> {
+impl<S> Clone for CorkedStream<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: AsyncWrite + Unpin> Corked<S> {
+impl<S: AsyncWrite + Unpin> CorkedStream<S> {
     pub(super) fn new(stream: S) -> Self {
         Self(Arc::new(Mutex::new(Inner { stream, held: Vec::new(), sent: 0 })))
     }
@@ -44,7 +44,7 @@ impl<S: AsyncWrite + Unpin> Corked<S> {
     }
 }
 
-impl<S> Corked<S> {
+impl<S> CorkedStream<S> {
     fn lock(&self) -> MutexGuard<'_, Inner<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,13 +74,13 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Corked<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CorkedStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.lock().stream).poll_read(cx, buf)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Corked<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CorkedStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let mut inner = self.lock();
         if !ready!(inner.poll_room(cx, buf.len()))? {
@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn writes_leave_together_when_they_are_sent() {
         let (one, mut other) = tokio::io::duplex(1 << 20);
-        let mut corked = Corked::new(one);
+        let mut corked = CorkedStream::new(one);
         for word in ["head ", "message ", "trailers"] {
             corked.write_all(word.as_bytes()).await.unwrap();
             corked.flush().await.unwrap();
@@ -156,7 +156,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_much_to_hold_leaves_at_once_and_in_order() {
         let (one, mut other) = tokio::io::duplex(1 << 20);
-        let mut corked = Corked::new(one);
+        let mut corked = CorkedStream::new(one);
         corked.write_all(b"first").await.unwrap();
         let large = vec![b'x'; MOST + 1];
         corked.write_all(&large).await.unwrap();

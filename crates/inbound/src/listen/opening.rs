@@ -33,7 +33,7 @@ const DISCARD_TIME: Duration = Duration::from_secs(1);
 const MAX_DISCARDED: u64 = 64 << 10;
 
 /// A connection that is ready for requests.
-pub(super) struct Opened {
+pub(super) struct OpenedConnection {
     pub(super) transport: Transport,
     pub(super) version: Version,
     /// The bytes that were read to find the version.
@@ -48,7 +48,7 @@ pub(super) async fn open(
     tls: Option<&Arc<ServerTls>>,
     progress: &Arc<Progress>,
     caps: &Caps,
-) -> io::Result<Option<Opened>> {
+) -> io::Result<Option<OpenedConnection>> {
     let (mut transport, certificate) = match tls {
         None => (Transport::Plain(connection_io(stream, progress, caps)), None),
         Some(tls) => {
@@ -64,7 +64,7 @@ pub(super) async fn open(
             close(stream).await;
             Ok(None)
         }
-        transport => Ok(Some(Opened { transport, version, prefix, certificate })),
+        transport => Ok(Some(OpenedConnection { transport, version, prefix, certificate })),
     }
 }
 

@@ -20,28 +20,28 @@ use hyper::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::{connection_io::MAX_DISCARDED, streams::Begun};
+use super::{connection_io::MAX_DISCARDED, streams::StreamCollector};
 use crate::body;
 
 /// The body of a request. What is left of it when it is dropped is discarded by the connection.
 pub(super) struct RefusableBody {
     /// `None` when it was dropped.
     body: Option<Incoming>,
-    received: Received,
-    streams: Begun,
+    received: BodyProgress,
+    streams: StreamCollector,
 }
 
 /// How much of a body has arrived since its request.
 #[derive(Clone, Copy)]
-struct Received {
+struct BodyProgress {
     since: Instant,
     bytes: u64,
 }
 
 impl RefusableBody {
     /// The body of a request that arrives now on the connection with these streams.
-    pub(super) fn new(body: Incoming, streams: &Begun) -> Self {
-        let received = Received { since: Instant::now(), bytes: 0 };
+    pub(super) fn new(body: Incoming, streams: &StreamCollector) -> Self {
+        let received = BodyProgress { since: Instant::now(), bytes: 0 };
         Self { body: Some(body), received, streams: streams.clone() }
     }
 }
@@ -81,14 +81,14 @@ impl Drop for RefusableBody {
     }
 }
 
-impl Received {
+impl BodyProgress {
     fn count(&mut self, frame: &Frame<bytes::Bytes>) {
         self.bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
     }
 }
 
 /// Reads a body until it ends, is too slow, or is too large.
-async fn discard(mut body: Incoming, mut received: Received) {
+async fn discard(mut body: Incoming, mut received: BodyProgress) {
     let max = received.bytes + MAX_DISCARDED;
     while received.bytes <= max {
         let due = body::due(received.since, received.bytes);

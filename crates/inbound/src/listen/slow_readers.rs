@@ -41,14 +41,14 @@ const MAX_UNSENT: u64 = 64 << 10;
 
 tokio::task_local! {
     /// How far the peer of the stream that is being polled has read.
-    static READING: Arc<Reading>;
+    static READING: Arc<ReadState>;
 }
 
 /// Odd while the peer has a piece that it may not have read, even when it has asked for more.
 #[derive(Default)]
-struct Reading(AtomicU32);
+struct ReadState(AtomicU32);
 
-impl Reading {
+impl ReadState {
     fn hand_on(&self) {
         self.0.fetch_or(1, Ordering::Relaxed);
     }
@@ -78,7 +78,7 @@ pub(super) enum StreamEnd {
 /// time it has earned.
 pub(super) struct GuardedStream {
     stream: BoxFuture<'static, ()>,
-    reading: Arc<Reading>,
+    reading: Arc<ReadState>,
     allowance: Allowance,
     unread: Option<UnreadPiece>,
 }
@@ -134,7 +134,7 @@ struct UnreadPiece {
 
 /// The pieces of a connection's responses that have not left yet.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
+pub(super) struct UnsentBytes {
     bytes: AtomicU64,
     /// What has left in all.
     sent: AtomicU64,
@@ -142,7 +142,7 @@ pub(super) struct Unsent {
 
 /// Notices a connection that holds responses which its peer does not read.
 pub(super) struct Watchdog {
-    unsent: Arc<Unsent>,
+    unsent: Arc<UnsentBytes>,
     allowance: Allowance,
     /// How long the last pieces may take when no call is in progress.
     idle: Duration,
@@ -185,7 +185,7 @@ impl Excess {
 }
 
 impl Watchdog {
-    pub(super) fn new(unsent: Arc<Unsent>, window: Duration, idle: Duration) -> Self {
+    pub(super) fn new(unsent: Arc<UnsentBytes>, window: Duration, idle: Duration) -> Self {
         let allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
         Self { unsent, allowance, idle, slow: None }
     }
@@ -222,11 +222,11 @@ impl Watchdog {
 /// Bytes that count as unsent until they are dropped.
 struct Piece {
     bytes: Bytes,
-    unsent: Arc<Unsent>,
+    unsent: Arc<UnsentBytes>,
 }
 
 impl Piece {
-    fn count(bytes: Bytes, unsent: &Arc<Unsent>) -> Bytes {
+    fn count(bytes: Bytes, unsent: &Arc<UnsentBytes>) -> Bytes {
         unsent.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Bytes::from_owner(Self { bytes, unsent: Arc::clone(unsent) })
     }
@@ -251,13 +251,13 @@ pub(super) struct Pieces {
     body: Body,
     /// What is left of the last frame of the body.
     rest: Bytes,
-    reading: Arc<Reading>,
-    unsent: Arc<Unsent>,
+    reading: Arc<ReadState>,
+    unsent: Arc<UnsentBytes>,
 }
 
 impl Pieces {
     /// The body of a response to the stream that is being polled.
-    pub(super) fn new(body: Body, unsent: &Arc<Unsent>) -> Self {
+    pub(super) fn new(body: Body, unsent: &Arc<UnsentBytes>) -> Self {
         let reading = READING.try_with(Arc::clone).unwrap_or_default();
         if !body.is_end_stream() {
             reading.hand_on();

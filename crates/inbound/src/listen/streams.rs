@@ -22,8 +22,8 @@ use hyper::rt::Executor;
 use tokio::{io::AsyncWrite, time::Instant};
 
 use super::{
-    corked::Corked,
-    slow_readers::{Calls, GuardedStream, StreamEnd, Unsent, Watchdog},
+    corked::CorkedStream,
+    slow_readers::{Calls, GuardedStream, StreamEnd, UnsentBytes, Watchdog},
 };
 
 /// How a connection ended.
@@ -31,13 +31,13 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Takes the streams a connection begins.
 #[derive(Clone)]
-pub(super) struct Begun {
+pub(super) struct StreamCollector {
     streams: Arc<Mutex<Vec<GuardedStream>>>,
     /// How long a peer may read nothing of a response.
     window: Duration,
 }
 
-impl Begun {
+impl StreamCollector {
     pub(super) fn new(window: Duration) -> Self {
         Self { streams: Arc::default(), window }
     }
@@ -47,7 +47,7 @@ impl Begun {
     }
 }
 
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamCollector {
     fn execute(&self, stream: F) {
         self.lock().push(GuardedStream::new(stream, self.window));
     }
@@ -55,12 +55,12 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
 
 /// The streams in progress, and the transport their output is written to.
 pub(super) struct Streams<S> {
-    begun: Begun,
+    begun: StreamCollector,
     /// The only stream in progress.
     single: Option<GuardedStream>,
     /// The streams in progress, where there are several.
     running: FuturesUnordered<GuardedStream>,
-    io: Corked<S>,
+    io: CorkedStream<S>,
     watchdog: Watchdog,
     /// Since when the peer has not read the response of the call that was reset last.
     unread: Option<Instant>,
@@ -71,7 +71,12 @@ pub(super) struct Streams<S> {
 impl<S: AsyncWrite + Unpin> Streams<S> {
     /// Those that `begun` takes, of a connection over `io` that holds what is `unsent`, and without a call in progress for no
     /// longer than `idle`.
-    pub(super) fn new(begun: Begun, io: Corked<S>, unsent: Arc<Unsent>, idle: Duration) -> Self {
+    pub(super) fn new(
+        begun: StreamCollector,
+        io: CorkedStream<S>,
+        unsent: Arc<UnsentBytes>,
+        idle: Duration,
+    ) -> Self {
         let watchdog = Watchdog::new(unsent, begun.window, idle);
         let running = FuturesUnordered::new();
         Self { begun, single: None, running, io, watchdog, unread: None, finished: None }
@@ -183,13 +188,13 @@ mod tests {
 
     use super::*;
 
-    fn streams(begun: &Begun) -> Streams<tokio::io::Sink> {
-        Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default(), Duration::MAX)
+    fn streams(begun: &StreamCollector) -> Streams<tokio::io::Sink> {
+        Streams::new(begun.clone(), CorkedStream::new(tokio::io::sink()), Arc::default(), Duration::MAX)
     }
 
     #[tokio::test]
     async fn a_stream_that_panics_is_no_other_streams_business() {
-        let begun = Begun::new(Duration::MAX);
+        let begun = StreamCollector::new(Duration::MAX);
         let mut streams = streams(&begun);
         begun.execute(async { panic!("panic of the test") });
         let done = Arc::new(AtomicBool::new(false));
@@ -206,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_that_is_begun_last_does_not_outlive_its_connection() {
-        let begun = Begun::new(Duration::MAX);
+        let begun = StreamCollector::new(Duration::MAX);
         let mut streams = streams(&begun);
         let (known, alive) = (begun.clone(), Arc::new(()));
         let held = Arc::clone(&alive);

@@ -62,7 +62,7 @@ impl Closed {
     }
 
     fn requests_of(&self, number: usize) -> u64 {
-        let Served::Agents(server) = &self.service.served else { panic!("expected agents") };
+        let ServiceTarget::Agents(server) = &self.service.served else { panic!("expected agents") };
         server.counters.of(number)
     }
 

@@ -35,7 +35,7 @@ pub(super) struct IssuerKeys {
 
 /// The keys cannot be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotFetched;
+pub(super) struct KeysUnavailable;
 
 /// Keys that may be used now.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl IssuerKeys {
             (read(&state, now), state.is_fresh(now))
         };
         if !is_fresh {
-            self.fetch_for(Need::FreshKeys, now);
+            self.fetch_for(FetchReason::FreshKeys, now);
         }
         value
     }
@@ -76,18 +76,18 @@ impl IssuerKeys {
     /// Starts to fetch the keys if the issuer may have added some. Returns whether the keys in use are all that can be
     /// known: otherwise the caller has to wait until they are [`loaded`](Self::loaded).
     pub(super) fn are_known_to_be_all(&self) -> bool {
-        self.fetch_for(Need::UnknownKey, Instant::now())
+        self.fetch_for(FetchReason::UnknownKey, Instant::now())
     }
 
     /// Waits for the running fetch, if there is one.
-    pub(super) async fn loaded(&self) -> Result<(), NotFetched> {
+    pub(super) async fn loaded(&self) -> Result<(), KeysUnavailable> {
         let mut state = self.state.subscribe();
-        let settled = state.wait_for(|state| !state.is_running()).await.map_err(|_| NotFetched)?;
-        if settled.is_loaded() { Ok(()) } else { Err(NotFetched) }
+        let settled = state.wait_for(|state| !state.is_running()).await.map_err(|_| KeysUnavailable)?;
+        if settled.is_loaded() { Ok(()) } else { Err(KeysUnavailable) }
     }
 
     /// Starts a fetch, if one is due. Returns whether none is due or running, and the last one has succeeded.
-    fn fetch_for(&self, need: Need, now: Instant) -> bool {
+    fn fetch_for(&self, need: FetchReason, now: Instant) -> bool {
         let mut is_loaded = false;
         let begins = self.state.send_if_modified(|state| {
             let begins = state.begin(need, now);
@@ -101,7 +101,7 @@ impl IssuerKeys {
     }
 
     fn spawn_fetch(&self) {
-        let attempt = Attempt { state: Arc::clone(&self.state), result: Err(NotFetched) };
+        let attempt = Attempt { state: Arc::clone(&self.state), result: Err(KeysUnavailable) };
         let mut fetches = self.fetches.lock().unwrap_or_else(PoisonError::into_inner);
         while fetches.try_join_next().is_some() {}
         fetches.spawn(fetch(Arc::clone(&self.source), attempt));
@@ -130,12 +130,12 @@ async fn fetch(source: Arc<KeySource>, mut attempt: Attempt) {
 /// A running fetch. Its result is recorded when it is dropped, also if the fetch has panicked.
 struct Attempt {
     state: Arc<watch::Sender<KeyState>>,
-    result: Result<FetchedKeys, NotFetched>,
+    result: Result<FetchedKeys, KeysUnavailable>,
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let result = std::mem::replace(&mut self.result, Err(NotFetched));
+        let result = std::mem::replace(&mut self.result, Err(KeysUnavailable));
         let now = Instant::now();
         self.state.send_modify(|state| state.finish(result, now));
     }
@@ -143,7 +143,7 @@ impl Drop for Attempt {
 
 /// Why keys are fetched.
 #[derive(Clone, Copy, Debug)]
-enum Need {
+enum FetchReason {
     /// There are none, or they are not fresh.
     FreshKeys,
     /// A token names a key that is not among them.
@@ -191,13 +191,13 @@ impl KeyState {
     }
 
     /// Records that a fetch begins, if one is due; returns whether it is.
-    fn begin(&mut self, need: Need, now: Instant) -> bool {
+    fn begin(&mut self, need: FetchReason, now: Instant) -> bool {
         let is_due = match (self.last_fetch, need) {
             (LastFetch::Running, _) => false,
             (LastFetch::Never, _) => true,
             (LastFetch::Failed(at), _) => now >= at + FAILURE_PAUSE,
-            (LastFetch::Succeeded(_), Need::FreshKeys) => !self.is_fresh(now),
-            (LastFetch::Succeeded(at), Need::UnknownKey) => now >= at + UNKNOWN_KEY_PAUSE,
+            (LastFetch::Succeeded(_), FetchReason::FreshKeys) => !self.is_fresh(now),
+            (LastFetch::Succeeded(at), FetchReason::UnknownKey) => now >= at + UNKNOWN_KEY_PAUSE,
         };
         if is_due {
             self.last_fetch = LastFetch::Running;
@@ -206,7 +206,7 @@ impl KeyState {
     }
 
     /// Records the end of a fetch. One that has failed changes no keys.
-    fn finish(&mut self, result: Result<FetchedKeys, NotFetched>, now: Instant) {
+    fn finish(&mut self, result: Result<FetchedKeys, KeysUnavailable>, now: Instant) {
         let Ok(FetchedKeys { keys, digest }) = result else {
             self.last_fetch = LastFetch::Failed(now);
             return;
@@ -229,7 +229,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn fetched(document: &str) -> Result<FetchedKeys, NotFetched> {
+    fn fetched(document: &str) -> Result<FetchedKeys, KeysUnavailable> {
         let keys = KeySet::read(br#"{"keys":[]}"#).unwrap();
         let mut digest = [0; 32];
         digest[..document.len()].copy_from_slice(document.as_bytes());
@@ -243,27 +243,27 @@ mod tests {
     #[test]
     fn keys_are_used_for_an_hour_and_fetched_again_after_ten_minutes() {
         let (mut state, start) = (KeyState::default(), Instant::now());
-        assert!(state.begin(Need::FreshKeys, start));
-        assert!(!state.begin(Need::FreshKeys, start), "one at a time");
+        assert!(state.begin(FetchReason::FreshKeys, start));
+        assert!(!state.begin(FetchReason::FreshKeys, start), "one at a time");
         state.finish(fetched("a"), start);
         let at = |seconds| start + seconds * SECOND;
         assert!(state.is_fresh(at(599)) && !state.is_fresh(at(600)));
-        assert!(!state.begin(Need::FreshKeys, at(599)));
-        assert!(state.begin(Need::FreshKeys, at(600)));
-        state.finish(Err(NotFetched), at(601));
+        assert!(!state.begin(FetchReason::FreshKeys, at(599)));
+        assert!(state.begin(FetchReason::FreshKeys, at(600)));
+        state.finish(Err(KeysUnavailable), at(601));
         assert_eq!(generation(&state, at(3_599)), Some(0));
         assert_eq!(generation(&state, at(3_600)), None);
-        assert!(!state.begin(Need::FreshKeys, at(605)));
-        assert!(state.begin(Need::FreshKeys, at(606)));
+        assert!(!state.begin(FetchReason::FreshKeys, at(605)));
+        assert!(state.begin(FetchReason::FreshKeys, at(606)));
     }
 
     #[test]
     fn unknown_keys_cause_a_fetch_every_thirty_seconds() {
         let (mut state, start) = (KeyState::default(), Instant::now());
-        assert!(state.begin(Need::UnknownKey, start));
+        assert!(state.begin(FetchReason::UnknownKey, start));
         state.finish(fetched("a"), start);
-        assert!(!state.begin(Need::UnknownKey, start + 29 * SECOND));
-        assert!(state.begin(Need::UnknownKey, start + 30 * SECOND));
+        assert!(!state.begin(FetchReason::UnknownKey, start + 29 * SECOND));
+        assert!(state.begin(FetchReason::UnknownKey, start + 30 * SECOND));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use protocol::Timestamp;
 use tokio::time::Instant;
 
 use super::{
-    MissingKeys, Problem, Subject, Unverified,
+    MissingKeys, Problem, Subject, TokenError,
     claims::Claims,
     issuer_keys::IssuerKeys,
     jwks::SignatureVerdict,
@@ -51,7 +51,7 @@ impl Issuers {
         algorithm: PublicKeyAlgorithm,
         effort: Effort,
         now: Timestamp,
-    ) -> Result<Subject, Unverified> {
+    ) -> Result<Subject, TokenError> {
         if self.issuers.is_empty() {
             return Err(problem::NO_ISSUERS.into());
         }
@@ -65,7 +65,7 @@ impl Issuers {
         let place = self.issuers.iter().position(|issuer| issuer.name == name).ok_or(problem::ISSUER)?;
         let issuer = &self.issuers[place];
         if effort == Effort::Cheap {
-            return Err(Unverified::NotCheap);
+            return Err(TokenError::NotCheap);
         }
         let generation = issuer.check_signature(jws, algorithm, header.key_id.as_deref())?;
         let subject = issuer.check_claims(&claims, now)?;
@@ -104,8 +104,8 @@ impl KnownIssuer {
         jws: &Jws<'_>,
         algorithm: PublicKeyAlgorithm,
         key_id: Option<&str>,
-    ) -> Result<u64, Unverified> {
-        let missing = || Unverified::MissingKeys(MissingKeys(Arc::clone(&self.keys)));
+    ) -> Result<u64, TokenError> {
+        let missing = || TokenError::MissingKeys(MissingKeys(Arc::clone(&self.keys)));
         let usable = self.keys.usable().ok_or_else(missing)?;
         match usable.keys.verify(jws, algorithm, key_id) {
             SignatureVerdict::Valid => Ok(usable.generation),

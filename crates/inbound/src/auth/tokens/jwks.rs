@@ -111,27 +111,27 @@ struct Members {
 }
 
 /// The key cannot be used.
-struct NotUsable;
+struct UnusableKey;
 
 impl Members {
     fn read(value: Raw<'_>) -> Option<Self> {
         let mut key = Self::default();
-        let text = |value| members::text(value).ok_or(NotUsable);
-        let bytes = |value| URL_SAFE_NO_PAD.decode(text(value)?.as_bytes()).map_err(|_| NotUsable);
-        let read = members::read_raw(value, NotUsable, |name, value| {
+        let text = |value| members::text(value).ok_or(UnusableKey);
+        let bytes = |value| URL_SAFE_NO_PAD.decode(text(value)?.as_bytes()).map_err(|_| UnusableKey);
+        let read = members::read_raw(value, UnusableKey, |name, value| {
             match name {
                 "kty" => key.kind = Some(text(value)?.into_owned()),
                 "crv" => key.curve = Some(text(value)?.into_owned()),
                 "kid" => key.id = Some(text(value)?.into_owned()),
                 "use" => key.usage = Some(text(value)?.into_owned()),
                 "alg" => key.algorithm = Some(text(value)?.into_owned()),
-                "key_ops" if !permits_verification(value) => return Err(NotUsable),
+                "key_ops" if !permits_verification(value) => return Err(UnusableKey),
                 "x" => key.x = Some(bytes(value)?),
                 "y" => key.y = Some(bytes(value)?),
                 "n" => key.modulus = Some(bytes(value)?),
                 "e" => key.exponent = Some(bytes(value)?),
                 // Secret members: whoever has the document can sign.
-                "d" | "p" | "q" | "dp" | "dq" | "qi" | "oth" | "k" => return Err(NotUsable),
+                "d" | "p" | "q" | "dp" | "dq" | "qi" | "oth" | "k" => return Err(UnusableKey),
                 _ => {}
             }
             Ok(())

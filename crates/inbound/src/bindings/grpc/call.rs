@@ -33,7 +33,7 @@ pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body)
     let writer = StatusWriter { service, errors: exchange.server.errors };
     let (deadline, request) = match decode(&mut exchange, service, body).await {
         Ok(decoded) => decoded,
-        Err(Undecodable { service, refusal }) => {
+        Err(UndecodableRequest { service, refusal }) => {
             exchange.log_entry.set_error(&refusal.error);
             let response = StatusWriter { service, ..writer }.error_response(&refusal, exchange.now());
             let response = set_refusal_headers(response, service, &exchange);
@@ -59,7 +59,7 @@ pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body)
 }
 
 /// A request that cannot be decoded, and the service in whose form to report it.
-struct Undecodable {
+struct UndecodableRequest {
     service: Service,
     refusal: Refusal,
 }
@@ -69,8 +69,8 @@ async fn decode(
     exchange: &mut Exchange,
     service: Service,
     body: Body,
-) -> Result<(Deadline, DecodedRequest), Undecodable> {
-    let undecodable = |refusal: Refusal| Undecodable { service, refusal };
+) -> Result<(Deadline, DecodedRequest), UndecodableRequest> {
+    let undecodable = |refusal: Refusal| UndecodableRequest { service, refusal };
     let deadline = Deadline::of(&exchange.head.headers).map_err(|error| undecodable(error.into()))?;
     let kind = exchange.operation.ok_or_else(|| undecodable(unknown_method(service, exchange.rest())))?;
     if let Some(method) = service.method(kind) {
@@ -80,7 +80,7 @@ async fn decode(
     // The service name identifies the protocol generation, and generated clients send no version header.
     let accepted_versions = AcceptedVersions { lenient_version: true, ..exchange.server.accepted_versions };
     let negotiation = Negotiation { accepted_versions, ..exchange.negotiation(&version) };
-    negotiation.check_path(service.dialect()).map_err(|refused| Undecodable {
+    negotiation.check_path(service.dialect()).map_err(|refused| UndecodableRequest {
         service: Service::of(refused.dialect).unwrap_or(service),
         refusal: refused.error.into(),
     })?;

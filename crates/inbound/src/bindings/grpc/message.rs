@@ -22,7 +22,7 @@ const PREFIX: usize = 5;
 
 /// Reads the only message of a request.
 pub(super) async fn read(mut incoming: Body, limit: usize, memory: &Reservation) -> Result<Bytes, Refusal> {
-    let mut received = Received::default();
+    let mut received = ReceivedBytes::default();
     let timer = BodyTimer::begin();
     loop {
         let expected = received.length(limit)?.map(|length| PREFIX + length);
@@ -122,13 +122,13 @@ impl<'a> ReplySubject<'a> {
 
 /// The bytes of a request's body received so far.
 #[derive(Default)]
-struct Received {
+struct ReceivedBytes {
     /// Most requests are one frame, which is then not copied.
     first: Bytes,
     whole: BytesMut,
 }
 
-impl Received {
+impl ReceivedBytes {
     fn len(&self) -> usize {
         self.first.len() + self.whole.len()
     }

@@ -21,20 +21,20 @@ const EVENTS: &str = "text/event-stream";
 
 /// The methods of MCP that this server has, and whether their handlers need the exchange. Other names are the caller's
 /// own text and not logged.
-const METHODS: [(&str, Handling); 13] = [
-    ("initialize", Handling::Library),
-    ("server/discover", Handling::Library),
-    ("ping", Handling::Library),
-    (LISTEN, Handling::Library),
-    ("notifications/initialized", Handling::Library),
-    ("notifications/cancelled", Handling::Library),
-    ("notifications/progress", Handling::Library),
-    ("notifications/roots/list_changed", Handling::Library),
-    ("tools/list", Handling::Exchange),
-    (CALL, Handling::Exchange),
-    ("resources/list", Handling::Exchange),
-    ("resources/templates/list", Handling::Library),
-    ("resources/read", Handling::Exchange),
+const METHODS: [(&str, MethodHandler); 13] = [
+    ("initialize", MethodHandler::Library),
+    ("server/discover", MethodHandler::Library),
+    ("ping", MethodHandler::Library),
+    (LISTEN, MethodHandler::Library),
+    ("notifications/initialized", MethodHandler::Library),
+    ("notifications/cancelled", MethodHandler::Library),
+    ("notifications/progress", MethodHandler::Library),
+    ("notifications/roots/list_changed", MethodHandler::Library),
+    ("tools/list", MethodHandler::Exchange),
+    (CALL, MethodHandler::Exchange),
+    ("resources/list", MethodHandler::Exchange),
+    ("resources/templates/list", MethodHandler::Library),
+    ("resources/read", MethodHandler::Exchange),
 ];
 
 const CALL: &str = "tools/call";
@@ -43,7 +43,7 @@ pub(super) const LISTEN: &str = "subscriptions/listen";
 
 /// Who handles a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handling {
+pub(super) enum MethodHandler {
     /// The library alone.
     Library,
     /// A handler of ours, with the exchange of the request.
@@ -57,13 +57,13 @@ pub(super) struct Head {
     pub(super) id: Option<Id>,
     /// A name that this server defines.
     pub(super) method: &'static str,
-    pub(super) handling: Handling,
+    pub(super) handling: MethodHandler,
 }
 
 impl Head {
     /// A request that has no message.
     pub(super) fn without_message(method: &'static str) -> Self {
-        Self { id: None, method, handling: Handling::Library }
+        Self { id: None, method, handling: MethodHandler::Library }
     }
 
     /// The id for a response.
@@ -107,12 +107,12 @@ pub(super) fn read(text: &[u8]) -> Result<Head, Refusal> {
     Ok(Head { id, method, handling })
 }
 
-fn read_members(object: &Object<'_, '_>, id: Option<&Id>) -> Read<(&'static str, Handling)> {
+fn read_members(object: &Object<'_, '_>, id: Option<&Id>) -> Read<(&'static str, MethodHandler)> {
     check_names(object)?;
     read_version(object)?;
     let is_response = ["result", "error"].into_iter().any(|name| object.present(name).is_some());
     if is_response && object.present("method").is_none() {
-        return Ok(("response", Handling::Library));
+        return Ok(("response", MethodHandler::Library));
     }
     let method = object.need("method", "a method name", |node| node.short_string())?;
     if id.is_some_and(|id| *id == Id::null()) {
@@ -120,7 +120,7 @@ fn read_members(object: &Object<'_, '_>, id: Option<&Id>) -> Read<(&'static str,
     }
     object.maybe("params", |params| check_names(&params.object()?))?;
     let known = METHODS.into_iter().find(|(known, _)| *known == method);
-    Ok(known.unwrap_or(("unknown", Handling::Library)))
+    Ok(known.unwrap_or(("unknown", MethodHandler::Library)))
 }
 
 /// Rejects names that stand twice: the library and the reader of the arguments could take different ones.

@@ -37,8 +37,8 @@ use self::{
     sessions::{CallerSessions, OpenSession, Sessions},
 };
 use super::{
-    NAME, Refused,
-    message::{self, Handling, Head},
+    NAME, RefusedRequest,
+    message::{self, Head, MethodHandler},
 };
 use crate::{
     access_watch::AccessWatch, audit, exchange::Exchange, open_streams::OpenStream, respond::Envelope,
@@ -109,8 +109,8 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
     let mut kept = None;
     let slot = HttpRequest { content: Arc::default(), _open: open.clone() };
     match head.handling {
-        Handling::Library => kept = Some(exchange),
-        Handling::Exchange => {
+        MethodHandler::Library => kept = Some(exchange),
+        MethodHandler::Exchange => {
             *slot.content.lock().unwrap_or_else(PoisonError::into_inner) = Some((exchange, body));
             request.extensions_mut().insert(slot.clone());
         }
@@ -132,7 +132,7 @@ pub(super) async fn respond(exchange: Exchange, head: &Head, body: Bytes) -> Res
         }
         log(exchange, response.status());
     }
-    let held = Held { _open: open, _memory: memory, _stream: stream };
+    let held = ResponseResources { _open: open, _memory: memory, _stream: stream };
     complete(response, &server, head, watch, held)
 }
 
@@ -166,7 +166,7 @@ async fn refuse(
         StatusCode::UNSUPPORTED_MEDIA_TYPE => StatusCode::BAD_REQUEST,
         status => status,
     };
-    let mut response = super::refuse(exchange, Refused { id, status, error });
+    let mut response = super::refuse(exchange, RefusedRequest { id, status, error });
     if let Some(allow) = parts.headers.get(header::ALLOW) {
         response.headers_mut().insert(header::ALLOW, allow.clone());
     }
@@ -205,7 +205,7 @@ fn log(mut exchange: Exchange, status: StatusCode) {
 
 /// What a response keeps until its last byte has left: its session in use, the memory that is reserved for it, and its
 /// place among the streams of its caller.
-struct Held {
+struct ResponseResources {
     _open: Option<Arc<OpenSession>>,
     _memory: Arc<Reservation>,
     _stream: Option<OpenStream>,
@@ -218,11 +218,11 @@ fn complete(
     server: &ServerState,
     head: &Head,
     watch: AccessWatch,
-    held: Held,
+    held: ResponseResources,
 ) -> Response {
     const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
     let is_stream = response.headers().get(header::CONTENT_TYPE) == Some(&EVENTS);
-    if !is_stream || head.handling == Handling::Exchange {
+    if !is_stream || head.handling == MethodHandler::Exchange {
         return response.map(|body| {
             Body::new(body.map_frame(move |frame| {
                 // Owned by the body.

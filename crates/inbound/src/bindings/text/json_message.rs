@@ -11,7 +11,7 @@ use protocol::{
     operation::{MAX_ID_BYTES, decode_metadata},
 };
 
-use super::{Shown, user_message};
+use super::{CallSummary, user_message};
 
 /// The members of a message.
 const MEMBERS: [&str; 3] = ["message", "chatId", "metadata"];
@@ -57,7 +57,7 @@ pub(super) fn with_own_names(mut error: Error) -> Error {
 }
 
 /// The result as a JSON object.
-pub(super) fn encode(shown: &Shown<'_>) -> Vec<u8> {
+pub(super) fn encode(shown: &CallSummary<'_>) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.text("message", &shown.text);

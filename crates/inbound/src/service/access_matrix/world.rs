@@ -38,7 +38,7 @@ use crate::{
     ready::Ready,
     routes::{self, RouteSet},
     server_state::{ServerOptions, ServerState},
-    service::{HttpService, Served},
+    service::{HttpService, ServiceTarget},
     tls::ClientCertificate,
 };
 
@@ -190,7 +190,7 @@ impl World {
     }
 
     fn server(&self) -> &ServerState {
-        let Served::Agents(server) = &self.service.served else { panic!("expected agents") };
+        let ServiceTarget::Agents(server) = &self.service.served else { panic!("expected agents") };
         server
     }
 

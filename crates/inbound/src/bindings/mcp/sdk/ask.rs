@@ -21,7 +21,7 @@ pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10 * 60);
 const WITHDRAW_LIMIT: Duration = Duration::from_secs(1);
 
 /// How a question has ended.
-pub(super) enum Asked {
+pub(super) enum QuestionResult {
     Answered(Answer),
     /// No answer arrived in time.
     TimedOut,
@@ -39,33 +39,36 @@ pub(super) async fn ask(
     question: &Question,
     limit: Duration,
     exchange: &Exchange,
-) -> Result<Asked, ErrorData> {
+) -> Result<QuestionResult, ErrorData> {
     let request = ServerRequest::ElicitRequest(question.request());
     let sent = context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
     let mut sent = match sent {
         Ok(sent) => sent,
-        Err(error) => return Ok(Asked::Answered(unanswered(&error))),
+        Err(error) => return Ok(QuestionResult::Answered(unanswered(&error))),
     };
     let (asked, reason) = tokio::select! {
         biased;
         response = &mut sent.rx => {
             return answered(question, response.unwrap_or(Err(ServiceError::TransportClosed)));
         }
-        () = exchange.server.ready.closing() => (Asked::Closing, "the server is shutting down"),
-        error = exchange.sender.revoked(&exchange.server, &exchange.endpoint) => (Asked::Revoked(error), "the caller may not call the agent any more"),
-        () = context.ct.cancelled() => (Asked::Cancelled, "the call was cancelled"),
-        () = tokio::time::sleep(limit) => (Asked::TimedOut, "the question was not answered in time"),
+        () = exchange.server.ready.closing() => (QuestionResult::Closing, "the server is shutting down"),
+        error = exchange.sender.revoked(&exchange.server, &exchange.endpoint) => (QuestionResult::Revoked(error), "the caller may not call the agent any more"),
+        () = context.ct.cancelled() => (QuestionResult::Cancelled, "the call was cancelled"),
+        () = tokio::time::sleep(limit) => (QuestionResult::TimedOut, "the question was not answered in time"),
     };
     // A connection that ends takes no more messages.
     let _ = tokio::time::timeout(WITHDRAW_LIMIT, sent.cancel(Some(reason.to_owned()))).await;
     Ok(asked)
 }
 
-fn answered(question: &Question, response: Result<ClientResult, ServiceError>) -> Result<Asked, ErrorData> {
+fn answered(
+    question: &Question,
+    response: Result<ClientResult, ServiceError>,
+) -> Result<QuestionResult, ErrorData> {
     match response {
-        Ok(ClientResult::ElicitResult(result)) => question.answer(result).map(Asked::Answered),
+        Ok(ClientResult::ElicitResult(result)) => question.answer(result).map(QuestionResult::Answered),
         Ok(_) => Err(invalid_params("the answer to the elicitation is not one")),
-        Err(error) => Ok(Asked::Answered(unanswered(&error))),
+        Err(error) => Ok(QuestionResult::Answered(unanswered(&error))),
     }
 }
 

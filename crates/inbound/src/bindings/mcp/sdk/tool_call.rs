@@ -14,7 +14,7 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ask::{self, Asked},
+    ask::{self, QuestionResult},
     convert,
     question::{self, Answer, Question},
 };
@@ -67,17 +67,19 @@ pub(super) async fn call(
         exchange.memory.shrink(WAITING_BYTES + question.size());
         let limit = time_limit(exchange, target);
         request = match ask::ask(context, &question, limit, exchange).await {
-            Ok(Asked::Answered(Answer::Accepted(request))) => *request,
-            Ok(Asked::Answered(Answer::Rejected)) => {
+            Ok(QuestionResult::Answered(Answer::Accepted(request))) => *request,
+            Ok(QuestionResult::Answered(Answer::Rejected)) => {
                 return Ok(reject(exchange, question.task()).await.into());
             }
-            Ok(Asked::TimedOut) => {
+            Ok(QuestionResult::TimedOut) => {
                 return Ok(unanswered(exchange, question.task(), target.output, limit).await.into());
             }
             // The task goes on waiting after the restart.
-            Ok(Asked::Closing) => return Ok(convert::refused(&call::draining(Some(question.task()))).into()),
-            Ok(Asked::Revoked(error)) => return Ok(convert::refused(&error).into()),
-            Ok(Asked::Cancelled) => {
+            Ok(QuestionResult::Closing) => {
+                return Ok(convert::refused(&call::draining(Some(question.task()))).into());
+            }
+            Ok(QuestionResult::Revoked(error)) => return Ok(convert::refused(&error).into()),
+            Ok(QuestionResult::Cancelled) => {
                 call::cancel(exchange, question.task().clone()).await;
                 return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "the call was cancelled", None));
             }
