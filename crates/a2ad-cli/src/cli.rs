@@ -299,7 +299,7 @@ fn explain_file(path: &Path) -> anyhow::Result<()> {
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin())?
     } else {
-        std::fs::read_to_string(path).map_err(|reason| Unreadable { path: path.to_owned(), reason })?
+        std::fs::read_to_string(path).map_err(|reason| UnreadableFile { path: path.to_owned(), reason })?
     };
     Ok(print(&explain(&text, Clock::system().now())?)?)
 }
@@ -312,7 +312,7 @@ struct NoConfigFile;
 /// A file given on the command line that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be read: {reason}", path.display())]
-struct Unreadable {
+struct UnreadableFile {
     path: PathBuf,
     reason: std::io::Error,
 }

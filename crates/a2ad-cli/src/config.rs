@@ -409,7 +409,7 @@ fn read_all(
         let main = skills_folder::Main { skills: &skills, mcp: &mcp, openapi: &openapi, dialer: &dialer };
         (skills_folder::read(folder, &listing, &main), listing)
     });
-    let known = agents::Known {
+    let known = agents::Sources {
         skills: &skills,
         mcp: &mcp,
         openapi: &openapi,

@@ -54,7 +54,7 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) struct Guard {
     /// Dropped first: the log shows what happens meanwhile.
     spans: Option<SpanGuard>,
-    log: Option<(Arc<Shared>, WorkerGuard)>,
+    log: Option<(Arc<SharedState>, WorkerGuard)>,
 }
 
 #[cfg(feature = "otel")]
@@ -75,7 +75,7 @@ fn setting() -> String {
 /// spans are sent there; without the feature `otel`, the configuration accepts none.
 pub(crate) fn start(warnings: &[String], otlp: Option<&str>) -> anyhow::Result<Guard> {
     let (filter, _) = filter::parse(VARIABLE, &setting());
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SharedState::default());
     let output =
         LogWriter { out: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()), shared: Arc::clone(&shared) };
     let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES);
@@ -104,7 +104,7 @@ pub(crate) fn start(warnings: &[String], otlp: Option<&str>) -> anyhow::Result<G
 /// at once.
 pub(crate) fn before_start<T>(work: impl FnOnce() -> T) -> T {
     let (filter, _) = filter::parse(VARIABLE, &setting());
-    tracing::dispatcher::with_default(&subscriber(filter, || Unqueued(io::stderr())), work)
+    tracing::dispatcher::with_default(&subscriber(filter, || UnqueuedWriter(io::stderr())), work)
 }
 
 impl Drop for Guard {
@@ -160,7 +160,7 @@ fn subscriber_with_spans(_: EnvFilter, _: NonBlocking, _: &str) -> anyhow::Resul
 
 /// The state shared by the thread and its guard.
 #[derive(Default)]
-struct Shared {
+struct SharedState {
     /// Counts the lines that were dropped because the queue was full.
     dropped: OnceLock<ErrorCounter>,
     reported: AtomicUsize,
@@ -169,7 +169,7 @@ struct Shared {
     closed: Condvar,
 }
 
-impl Shared {
+impl SharedState {
     /// Logs the number of dropped lines if it has grown since the last report.
     fn report_dropped(&self) {
         let count = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
@@ -191,9 +191,9 @@ impl Shared {
 }
 
 /// Writes lines without a queue.
-struct Unqueued(Stderr);
+struct UnqueuedWriter(Stderr);
 
-impl Write for Unqueued {
+impl Write for UnqueuedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write_all(&without_direction(bytes))?;
         Ok(bytes.len())
@@ -207,7 +207,7 @@ impl Write for Unqueued {
 /// The thread's writer. `flush` is called whenever the queue is empty.
 struct LogWriter<W: Write> {
     out: BufWriter<W>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl<W: Write> Write for LogWriter<W> {

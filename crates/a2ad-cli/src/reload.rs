@@ -12,7 +12,7 @@ mod watch;
 use std::{convert::Infallible, sync::Arc};
 
 use a2ad::internal::{
-    AuditLog, Reloaded,
+    AuditLog, ReloadedSettings,
     assembly::{Backends, Fetch, Reports, missing_tools},
 };
 use engine::Clock;
@@ -42,13 +42,13 @@ pub(crate) struct Origin {
 }
 
 /// A configuration and the file it was read from.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
     /// `None` if there was no file.
     text: Option<String>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     pub(crate) fn has_file(&self) -> bool {
         self.text.is_some()
     }
@@ -56,22 +56,22 @@ impl Loaded {
 
 impl Origin {
     /// Reads the file and the environment.
-    pub(crate) fn load(&self) -> Result<Loaded, config::Error> {
+    pub(crate) fn load(&self) -> Result<LoadedConfig, config::Error> {
         self.load_again(None, None)
     }
 
     /// The same beside the configuration in use.
     fn load_again(
         &self,
-        in_use: Option<&Loaded>,
+        in_use: Option<&LoadedConfig>,
         listing: Option<&Listing>,
-    ) -> Result<Loaded, config::Error> {
+    ) -> Result<LoadedConfig, config::Error> {
         // A file that was used and is gone is an error, not a reason to run the demo.
         let was_used = in_use.is_some_and(|loaded| loaded.text.is_some());
         let is_used = was_used || self.file.is_used();
         let text = is_used.then(|| config::read_file(&self.file)).transpose()?;
         let config = self.parse(text.as_deref(), in_use.map(|loaded| &loaded.config), listing)?;
-        Ok(Loaded { config, text })
+        Ok(LoadedConfig { config, text })
     }
 
     fn parse(
@@ -103,13 +103,13 @@ enum Cause {
 /// Keeps the catalog of a server up to date.
 pub(crate) struct Reloader {
     origin: Origin,
-    loaded: Loaded,
+    loaded: LoadedConfig,
     /// Of the configuration that the server was started with.
     start_values: StartValues,
     backends: Backends,
     watch: Watch,
     hangup: Option<Signal>,
-    reloads: mpsc::Sender<Reloaded>,
+    reloads: mpsc::Sender<ReloadedSettings>,
     audit: Option<Arc<AuditLog>>,
     reports: Arc<Reports>,
     /// Of the configuration that the server was started with.
@@ -120,11 +120,11 @@ impl Reloader {
     /// `watch` has seen the file before it was loaded.
     pub(crate) fn new(
         origin: Origin,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         backends: Backends,
         watch: Watch,
         hangup: Option<Signal>,
-        reloads: mpsc::Sender<Reloaded>,
+        reloads: mpsc::Sender<ReloadedSettings>,
     ) -> Self {
         let start_values = loaded.config.start_values.clone();
         let start_report = StartReport::of(&loaded.config.report.0);
@@ -197,9 +197,9 @@ impl Reloader {
         if let (Err(error), Cause::Folder(listing)) = (&loaded, &cause) {
             // The folder changes independently of a file that is being edited.
             tracing::warn!(%error, "the configuration file is not valid; the skills folder is read with the one in use");
-            let Loaded { config, text } = &self.loaded;
+            let LoadedConfig { config, text } = &self.loaded;
             let config = block_in_place(|| self.origin.parse(text.as_deref(), Some(config), Some(listing)));
-            loaded = config.map(|config| Loaded { config, text: text.clone() });
+            loaded = config.map(|config| LoadedConfig { config, text: text.clone() });
         }
         let applied = match loaded {
             Ok(loaded) => self.apply(loaded, fetch).await,
@@ -230,7 +230,7 @@ impl Reloader {
         }
     }
 
-    async fn apply(&mut self, new: Loaded, fetch: Fetch) -> anyhow::Result<()> {
+    async fn apply(&mut self, new: LoadedConfig, fetch: Fetch) -> anyhow::Result<()> {
         self.backends.update(&self.loaded.config.backends, &new.config.backends, fetch).await?;
         for key in self.start_values.changed(&new.config.start_values) {
             tracing::warn!(key, "the value has changed; it takes effect at the next start");
@@ -253,7 +253,7 @@ impl Reloader {
         self.report();
         // The server that would use it has stopped.
         let org_secrets = Some(self.loaded.config.auth.org_secrets.clone());
-        let _ = self.reloads.send(Reloaded { catalog, rate_limits, org_secrets }).await;
+        let _ = self.reloads.send(ReloadedSettings { catalog, rate_limits, org_secrets }).await;
     }
 
     fn listing(&self) -> Option<Listing> {

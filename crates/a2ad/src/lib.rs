@@ -81,7 +81,7 @@ pub mod internal {
         listeners::{ListenAddress, Listeners, audiences, is_loopback},
         local::LocalServer,
         probe::{ProbeResult, get as probe},
-        serve::{Reloaded, SHUTDOWN_LIMIT, Settings, serve},
+        serve::{ReloadedSettings, SHUTDOWN_LIMIT, Settings, serve},
     };
 }
 

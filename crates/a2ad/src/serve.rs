@@ -49,7 +49,7 @@ pub struct Settings {
     /// The agents and their settings.
     pub catalog: Catalog,
     /// What replaces it while the server runs.
-    pub reloads: Option<mpsc::Receiver<Reloaded>>,
+    pub reloads: Option<mpsc::Receiver<ReloadedSettings>>,
     /// The limits of runs, tasks and memory.
     pub limits: Limits,
     /// The options of paths and cards.
@@ -64,7 +64,7 @@ pub struct Settings {
 }
 
 /// What a reload of the configuration changes in a running server.
-pub struct Reloaded {
+pub struct ReloadedSettings {
     /// The agents and their settings.
     pub catalog: Catalog,
     /// How often callers may call; `None`: as before.
@@ -73,7 +73,7 @@ pub struct Reloaded {
     pub org_secrets: Option<BTreeMap<String, Secret>>,
 }
 
-impl From<Catalog> for Reloaded {
+impl From<Catalog> for ReloadedSettings {
     fn from(catalog: Catalog) -> Self {
         Self { catalog, rate_limits: None, org_secrets: None }
     }
@@ -294,10 +294,10 @@ impl ProcessAudit {
 pub(crate) async fn apply_reloads(
     current: &CurrentCatalog,
     service: &HttpService,
-    reloads: Option<mpsc::Receiver<Reloaded>>,
+    reloads: Option<mpsc::Receiver<ReloadedSettings>>,
 ) -> Infallible {
     if let Some(mut reloads) = reloads {
-        while let Some(Reloaded { catalog, rate_limits, org_secrets }) = reloads.recv().await {
+        while let Some(ReloadedSettings { catalog, rate_limits, org_secrets }) = reloads.recv().await {
             if let Some(rate_limits) = rate_limits {
                 service.set_rate_limits(rate_limits);
             }

@@ -38,7 +38,7 @@ use agents::{BuilderAgent, Work};
 #[cfg(feature = "backends")]
 use backends::BuilderBackends;
 #[cfg(feature = "backends")]
-use following::{Assembly, Following};
+use following::{Assembly, CatalogUpdater};
 
 use crate::{
     admin_token::AdminToken,
@@ -86,16 +86,16 @@ pub struct Server {
     #[cfg(feature = "backends")]
     keys: StoreKeys,
     api_key_options: ApiKeyOptions,
-    owned: Arc<Owned>,
+    owned: Arc<ServerResources>,
 }
 
 /// What lives as long as a server and its routers.
 #[derive(Default)]
-pub(crate) struct Owned {
+pub(crate) struct ServerResources {
     /// The directory of a store without a path.
     _temp_dir: Option<TempDir>,
     #[cfg(feature = "backends")]
-    following: Option<Following>,
+    following: Option<CatalogUpdater>,
 }
 
 impl Server {
@@ -238,7 +238,7 @@ impl Server {
     }
 
     /// What has to be kept as long as the server is served.
-    pub(crate) fn owned(&self) -> Arc<Owned> {
+    pub(crate) fn owned(&self) -> Arc<ServerResources> {
         Arc::clone(&self.owned)
     }
 
@@ -493,7 +493,7 @@ impl Builder {
         let Listeners { addresses, sockets } = Listeners::bind(addresses, &unprotected).await?;
         let signals = serve::Signals::new();
         let watchdog = Watchdog::start();
-        let (server, Started { server_options, store, admin_token }) = self.start(&addresses)?;
+        let (server, StartOptions { server_options, store, admin_token }) = self.start(&addresses)?;
         // Before the addresses are shown: commands that are run then look for them in the record.
         server.record(InstanceState::Serving, &addresses);
         let (addresses, catalog) = (addresses.as_slice(), server.catalog());
@@ -513,7 +513,7 @@ impl Builder {
     }
 
     /// Starts the server; the addresses are those of its own listeners, on which operators have their API.
-    fn start(mut self, addresses: &[ListenAddress]) -> Result<(Server, Started), ServeError> {
+    fn start(mut self, addresses: &[ListenAddress]) -> Result<(Server, StartOptions), ServeError> {
         if let Some(error) = self.invalid_setting.take() {
             return Err(error);
         }
@@ -556,7 +556,7 @@ impl Builder {
             assembly.catalog()
         };
         let mut server = Server::start(opened, catalog, limits, server_options.clone());
-        let owned = Owned {
+        let owned = ServerResources {
             _temp_dir: temp_dir,
             #[cfg(feature = "backends")]
             following: Some(assembly.follow(server.current_catalog())),
@@ -564,7 +564,7 @@ impl Builder {
         #[cfg(feature = "backends")]
         server.start_push(push, addresses);
         server.owned = Arc::new(owned);
-        Ok((server, Started { server_options, store, admin_token }))
+        Ok((server, StartOptions { server_options, store, admin_token }))
     }
 
     /// Checks the ids of the agents; returns that of the default agent.
@@ -631,7 +631,7 @@ impl Builder {
 }
 
 /// What a server was started with.
-struct Started {
+struct StartOptions {
     server_options: ServerOptions,
     /// The database file.
     store: PathBuf,

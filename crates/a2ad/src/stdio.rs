@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ServeError, Server,
-    serve::{Reloaded, Settings, Signals, apply_reloads},
+    serve::{ReloadedSettings, Settings, Signals, apply_reloads},
 };
 
 /// How long runs may take to end.
@@ -40,7 +40,7 @@ pub async fn serve_stdio(settings: Settings) -> Result<(), StdioError> {
 async fn serve(
     server: &Server,
     host: &str,
-    reloads: Option<mpsc::Receiver<Reloaded>>,
+    reloads: Option<mpsc::Receiver<ReloadedSettings>>,
 ) -> Result<(), StdioError> {
     let mut signals = Signals::new();
     let host = HeaderValue::from_str(host).unwrap_or(HeaderValue::from_static("localhost"));

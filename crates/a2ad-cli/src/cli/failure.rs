@@ -5,7 +5,7 @@ use client::Error;
 use http::StatusCode;
 use protocol::{ErrorKind, TaskState, json::write::Writer};
 
-use super::{NoConfigFile, OutputError, Unreadable};
+use super::{NoConfigFile, OutputError, UnreadableFile};
 use crate::config;
 
 /// Exit codes. The help of each command lists the ones it uses.
@@ -120,7 +120,7 @@ impl From<anyhow::Error> for Failure {
             (Some(ServeError::Unprotected { .. }), _) | (_, Some(config::Error::Unreadable { .. })) => {
                 code::USAGE
             }
-            _ if error.is::<Unreadable>()
+            _ if error.is::<UnreadableFile>()
                 || error.is::<NoConfigFile>()
                 || error.is::<selftest::UsageError>() =>
             {

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     checks::Checks,
-    receiver::{Received, Receiver, Verdict},
+    receiver::{ReceivedDelivery, Receiver, Verdict},
     server_token::ServerKeys,
 };
 use super::{
@@ -153,7 +153,7 @@ async fn receive(flags: &InboxFlags, checks: Checks) -> Result<u8, Failure> {
     Ok(exit)
 }
 
-fn print(delivery: &Received, json: bool, output: &Output) -> Result<(), Failure> {
+fn print(delivery: &ReceivedDelivery, json: bool, output: &Output) -> Result<(), Failure> {
     if json {
         output.document(&as_json(delivery))?;
     } else {
@@ -163,7 +163,7 @@ fn print(delivery: &Received, json: bool, output: &Output) -> Result<(), Failure
 }
 
 /// Time, id, task, state, verification, text.
-fn as_line(delivery: &Received) -> String {
+fn as_line(delivery: &ReceivedDelivery) -> String {
     let notification = delivery.notification.as_ref();
     let shown = |value: Option<&str>| match value {
         Some(value) if !value.is_empty() => one_line(value),
@@ -192,7 +192,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-fn as_json(delivery: &Received) -> Vec<u8> {
+fn as_json(delivery: &ReceivedDelivery) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|out| {
         out.text("time", &delivery.time.to_string());

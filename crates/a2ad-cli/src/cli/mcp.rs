@@ -7,7 +7,7 @@ mod remote;
 
 use std::{convert::Infallible, path::PathBuf};
 
-use a2ad::internal::{Reloaded, Settings, StdioError, assembly::Backends, serve_stdio};
+use a2ad::internal::{ReloadedSettings, Settings, StdioError, assembly::Backends, serve_stdio};
 use clap::Args;
 use client::ClientOptions;
 use store::InstanceState;
@@ -112,7 +112,11 @@ async fn serve_config(config: &Config, file: Option<PathBuf>) -> Result<(), Fail
 }
 
 /// Sends a new catalog whenever an MCP server has other tools.
-async fn follow(config: &Config, backends: &mut Backends, reloads: mpsc::Sender<Reloaded>) -> Infallible {
+async fn follow(
+    config: &Config,
+    backends: &mut Backends,
+    reloads: mpsc::Sender<ReloadedSettings>,
+) -> Infallible {
     loop {
         backends.changed().await;
         warn_of_missing_tools(config, backends);

@@ -10,12 +10,12 @@ use super::output::Output;
 /// The printed text of each artifact.
 pub(super) struct Printer<'a> {
     output: &'a Output,
-    artifacts: HashMap<ArtifactId, Printed>,
+    artifacts: HashMap<ArtifactId, PrintedText>,
     last: Option<ArtifactId>,
 }
 
 #[derive(Default)]
-struct Printed {
+struct PrintedText {
     /// The artifact's current text.
     now: String,
     /// The text already printed. A retried agent sends the beginning again: nothing is printed until its output

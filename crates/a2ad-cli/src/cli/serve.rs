@@ -19,7 +19,7 @@ use super::{runtime, variables, warn, warnings};
 use crate::{
     config::{Config, ConfigFile},
     logging,
-    reload::{Loaded, Origin, Reloader, Watch, hangup, report_skipped, warn_of_missing_tools},
+    reload::{LoadedConfig, Origin, Reloader, Watch, hangup, report_skipped, warn_of_missing_tools},
 };
 
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
 }
 
 /// Starts the backends, serves and reloads until the server is stopped, then ends the backends' processes.
-async fn serve_with_backends(origin: Origin, loaded: Loaded, mut watch: Watch) -> anyhow::Result<()> {
+async fn serve_with_backends(origin: Origin, loaded: LoadedConfig, mut watch: Watch) -> anyhow::Result<()> {
     let hangup = hangup();
     let config = &loaded.config;
     let listeners = Listeners::bind(config.server.listen.clone(), &config.unprotected()).await?;

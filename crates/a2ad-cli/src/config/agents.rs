@@ -55,7 +55,7 @@ pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
     [("auto", Dedupe::Auto), ("always", Dedupe::Always), ("off", Dedupe::Off)];
 
 /// What the skills of an agent may refer to.
-pub(super) struct Known<'a> {
+pub(super) struct Sources<'a> {
     pub(super) skills: &'a [SkillConfig],
     pub(super) mcp: &'a BTreeMap<String, McpConfig>,
     pub(super) openapi: &'a BTreeMap<String, Document>,
@@ -74,7 +74,7 @@ pub(crate) fn is_open_ended(source: &SkillSource, documents: &BTreeMap<String, D
     }
 }
 
-impl Known<'_> {
+impl Sources<'_> {
     /// Everything: the skills of the file and of the folder, all tools and all operations.
     fn all(&self) -> Vec<SkillSource> {
         let in_file = everything(self.skills, self.mcp, self.openapi);
@@ -118,7 +118,7 @@ pub(super) fn ids(file: &Section<'_>) -> Vec<String> {
 }
 
 /// All agents of the file.
-pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, defaults: &Defaults<'_>) -> Vec<AgentConfig> {
+pub(super) fn agents(file: &Section<'_>, known: &Sources<'_>, defaults: &Defaults<'_>) -> Vec<AgentConfig> {
     let agents = file.open("agents");
     if known.folder.is_none() && !TABLES.into_iter().any(|table| file.has(table)) {
         return builtins::demo_names().into_iter().map(|name| builtin(name, defaults)).collect();
@@ -213,7 +213,7 @@ fn builtin(name: &'static str, defaults: &Defaults<'_>) -> AgentConfig {
     AgentConfig::new(name, vec![SkillSource::Own(skill)], defaults)
 }
 
-fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, defaults: &Defaults<'_>) -> AgentConfig {
+fn agent(agents: &Section<'_>, id: &str, known: &Sources<'_>, defaults: &Defaults<'_>) -> AgentConfig {
     check_name(agents, id);
     if inbound::is_reserved_agent_id(id) {
         agents.report(
@@ -265,7 +265,7 @@ fn extended_skills(
     section: &Section<'_>,
     agent: &SkillAgent,
     profile: ProfileName,
-    known: &Known<'_>,
+    known: &Sources<'_>,
 ) -> Vec<String> {
     let off = agent.settings.extended_card == ExtendedCard::Off;
     if !off && profile.preset().send_only {
@@ -284,7 +284,7 @@ fn extended_skills(
 
 /// A list of ids of the agent's skills. The names of tools and of fetched operations are known only when the server runs, and
 /// those of the folder change, so an agent that has some may list any.
-fn listed_skills(section: &Section<'_>, key: &str, agent: &SkillAgent, known: &Known<'_>) -> Vec<String> {
+fn listed_skills(section: &Section<'_>, key: &str, agent: &SkillAgent, known: &Sources<'_>) -> Vec<String> {
     if !section.has(key) {
         return Vec::new();
     }
@@ -315,7 +315,7 @@ fn listed_skills(section: &Section<'_>, key: &str, agent: &SkillAgent, known: &K
 }
 
 /// The skills an agent lists; everything if it lists none.
-fn own_skills(section: &Section<'_>, known: &Known<'_>) -> Vec<SkillSource> {
+fn own_skills(section: &Section<'_>, known: &Sources<'_>) -> Vec<SkillSource> {
     let mut seen = Vec::new();
     let named = section.each("skills", |item| {
         let name = item.text()?;
@@ -341,7 +341,7 @@ fn has_everything(agent: &Section<'_>) -> bool {
 }
 
 /// What one entry of an agent's list of skills stands for.
-fn sources(text: &str, known: &Known<'_>) -> Parsed<Vec<SkillSource>> {
+fn sources(text: &str, known: &Sources<'_>) -> Parsed<Vec<SkillSource>> {
     if text.starts_with("pipeline:") {
         return Err(format!("{text:?}: this version of a2ad does not support such skills yet"));
     }
@@ -360,7 +360,7 @@ fn sources(text: &str, known: &Known<'_>) -> Parsed<Vec<SkillSource>> {
 }
 
 /// Checks that there is what an entry selects, as far as that is known.
-fn check_provided(text: &str, by: &Provider, selection: &Selection, known: &Known<'_>) -> Parsed<()> {
+fn check_provided(text: &str, by: &Provider, selection: &Selection, known: &Sources<'_>) -> Parsed<()> {
     let (table, name) = (by.kind(), by.name());
     let names: Vec<&str> = match by {
         Provider::Mcp(_) => known.mcp.keys().map(String::as_str).collect(),

@@ -68,7 +68,7 @@ pub(super) enum Element<V, T> {
 }
 
 /// An address with its own TLS, or with that of the server.
-struct Own {
+struct AddressWithTls {
     address: SocketAddr,
     tls: Option<Arc<ServerTls>>,
 }
@@ -81,19 +81,19 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn address(&self, element: Element<SocketAddr, Own>, routes: RouteSet) -> ListenAddress {
+    fn address(&self, element: Element<SocketAddr, AddressWithTls>, routes: RouteSet) -> ListenAddress {
         match element {
             Element::Value(address) => ListenAddress { address, tls: self.shared.clone(), routes },
-            Element::Table(Own { address, tls }) => ListenAddress { address, tls, routes },
+            Element::Table(AddressWithTls { address, tls }) => ListenAddress { address, tls, routes },
         }
     }
 
     /// `{ address = "0.0.0.0:4443", tls = { cert = "cert.pem", key = "key.pem" } }`; an empty `tls` is plain HTTP.
-    fn table(&self, section: &Section<'_>) -> Option<Own> {
+    fn table(&self, section: &Section<'_>) -> Option<AddressWithTls> {
         let expected = "expected an address with a port, such as \"0.0.0.0:4443\"";
         let address = section.required("address", expected, values::address);
         let tls = if section.has("tls") { self.tls(&section.open("tls")) } else { self.shared.clone() };
-        Some(Own { address: address?, tls })
+        Some(AddressWithTls { address: address?, tls })
     }
 
     /// `{ cert = "cert.pem", key = "key.pem", client_ca = "" }`; `None` if it is empty or a problem was reported.

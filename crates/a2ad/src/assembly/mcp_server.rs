@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::{
     BackendConfigs,
-    unlisted_tool::{Unusable, without_schemas},
+    unlisted_tool::{UnusableTool, without_schemas},
 };
 
 pub(super) struct RunningServer {
@@ -45,7 +45,7 @@ impl RunningServer {
         match listed {
             Some(listed) => self
                 .skill(&listed)
-                .unwrap_or_else(|| without_schemas(server, tool, Arc::new(Unusable::SCHEMA))),
+                .unwrap_or_else(|| without_schemas(server, tool, Arc::new(UnusableTool::SCHEMA))),
             None => without_schemas(server, tool, self.server.backend(tool)),
         }
     }

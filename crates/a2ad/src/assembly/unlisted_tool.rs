@@ -11,7 +11,7 @@ use outbound::{
 
 /// The tool of a server that is not running as a skill, whose calls fail.
 pub(super) fn not_running(server: &str, tool: &str) -> BackendSkill {
-    without_schemas(server, tool, Arc::new(Unusable::NOT_RUNNING))
+    without_schemas(server, tool, Arc::new(UnusableTool::NOT_RUNNING))
 }
 
 /// A tool without what its server says about it.
@@ -21,12 +21,12 @@ pub(super) fn without_schemas(server: &str, tool: &str, backend: Arc<dyn Backend
 }
 
 /// The backend of a tool that cannot be called.
-pub(super) struct Unusable {
+pub(super) struct UnusableTool {
     reason: &'static str,
     retryable: bool,
 }
 
-impl Unusable {
+impl UnusableTool {
     const NOT_RUNNING: Self = Self { reason: "the MCP server is not running", retryable: true };
     pub(super) const SCHEMA: Self = Self {
         reason: "the tool cannot be called: its JSON Schema is too complex to check calls with",
@@ -34,7 +34,7 @@ impl Unusable {
     };
 }
 
-impl Backend for Unusable {
+impl Backend for UnusableTool {
     fn call<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         let reply = if self.retryable { Reply::retry(self.reason) } else { Reply::fail(self.reason) };
         Box::pin(async move { Ok(reply) })

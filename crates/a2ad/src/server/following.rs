@@ -26,7 +26,7 @@ pub(super) struct Assembly {
 }
 
 /// Makes the agents again whenever there are other tools. Dropping it ends that and the backends in the background.
-pub(super) struct Following {
+pub(super) struct CatalogUpdater {
     tasks: TaskTracker,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
@@ -59,7 +59,7 @@ impl Assembly {
     }
 
     /// Begins to follow, and to keep the catalog up to date.
-    pub(super) fn follow(mut self, current: CurrentCatalog) -> Following {
+    pub(super) fn follow(mut self, current: CurrentCatalog) -> CatalogUpdater {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let stopped = stop.clone();
         tasks.spawn(async move {
@@ -70,11 +70,11 @@ impl Assembly {
             self.backends.stop().await;
         });
         tasks.close();
-        Following { tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
+        CatalogUpdater { tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
     }
 }
 
-impl Following {
+impl CatalogUpdater {
     /// Ends the processes of the backends.
     pub(super) async fn stop(&self) {
         self.stop.cancel();

@@ -32,7 +32,7 @@ const REMEMBERED: usize = 10_000;
 const MAX_VALIDATION_TOKEN: usize = 1_024;
 
 /// A delivery that has been answered.
-pub(super) struct Received {
+pub(super) struct ReceivedDelivery {
     pub(super) time: Timestamp,
     /// The header `webhook-id`.
     pub(super) id: Option<String>,
@@ -106,11 +106,11 @@ pub(super) struct Receiver {
     clock: Clock,
     seen: Mutex<SeenIds>,
     bodies: Semaphore,
-    deliveries: mpsc::Sender<Received>,
+    deliveries: mpsc::Sender<ReceivedDelivery>,
 }
 
 impl Receiver {
-    pub(super) fn new(checks: Checks, accepted: u16, deliveries: mpsc::Sender<Received>) -> Self {
+    pub(super) fn new(checks: Checks, accepted: u16, deliveries: mpsc::Sender<ReceivedDelivery>) -> Self {
         Self {
             checks,
             accepted: StatusCode::from_u16(accepted).unwrap_or(StatusCode::NO_CONTENT),
@@ -160,8 +160,15 @@ impl Receiver {
         let status = verdict.status(self.accepted);
         let problem = verdict.problem().filter(|_| !is_valid).map(|problem| format!("{problem}\n"));
         let (status_code, notification) = (status.as_u16(), read.ok());
-        let received =
-            Received { time: now, id, notification, verdict, is_duplicate, status: status_code, body };
+        let received = ReceivedDelivery {
+            time: now,
+            id,
+            notification,
+            verdict,
+            is_duplicate,
+            status: status_code,
+            body,
+        };
         match self.deliveries.send(received).await {
             Ok(()) => text(status, problem.unwrap_or_default()),
             Err(_) => closed(),

@@ -37,11 +37,11 @@ const MAX_KEYS: usize = 100;
 pub(super) struct ServerKeys {
     url: Uri,
     dialer: Dialer,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<LoadedKeys>,
 }
 
 #[derive(Default)]
-struct Loaded {
+struct LoadedKeys {
     keys: Vec<Key>,
     at: Option<Instant>,
 }
@@ -123,7 +123,7 @@ impl ServerKeys {
     }
 }
 
-impl Loaded {
+impl LoadedKeys {
     fn find(&self, id: Option<&str>) -> Option<&Key> {
         self.keys.iter().find(|key| id.is_none() || key.id.as_deref() == id)
     }

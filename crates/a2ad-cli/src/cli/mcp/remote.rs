@@ -53,7 +53,7 @@ struct UnusableAgent {
 }
 
 /// The result of reading the agents again.
-struct Refreshed {
+struct RefreshResult {
     /// Whether agents, skills or schemas differ from those before.
     is_changed: bool,
     unusable: Vec<UnusableAgent>,
@@ -78,7 +78,7 @@ impl RemoteAgents {
     }
 
     /// Reads the agents again. One whose card cannot be read stays as it was.
-    async fn refresh(&mut self) -> Result<Refreshed, Error> {
+    async fn refresh(&mut self) -> Result<RefreshResult, Error> {
         let Directory { default_agent, agents: listed, .. } =
             Directory::list(&self.url, &self.options).await?;
         let found = stream::iter(listed).map(|agent| self.find(agent)).buffered(CONCURRENT_REQUESTS);
@@ -95,7 +95,7 @@ impl RemoteAgents {
         }
         let is_changed = default_agent != self.default_agent || !are_same(&agents, &self.agents);
         (self.default_agent, self.agents) = (default_agent, agents);
-        Ok(Refreshed { is_changed, unusable })
+        Ok(RefreshResult { is_changed, unusable })
     }
 
     fn known(&self, id: &str) -> Option<&KnownAgent> {

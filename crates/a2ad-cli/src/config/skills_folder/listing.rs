@@ -21,11 +21,11 @@ const EXECUTABLE: u32 = 0o111;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listing {
     folder: PathBuf,
-    files: BTreeMap<String, Listed>,
+    files: BTreeMap<String, FileState>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Listed {
+struct FileState {
     stamp: FileStamp,
     executable: bool,
 }
@@ -62,7 +62,7 @@ impl Listing {
             let metadata = fs::metadata(entry.path()).ok().filter(fs::Metadata::is_file)?;
             let executable = metadata.permissions().mode() & EXECUTABLE != 0;
             let may_define_skills = executable || DOCUMENTS.contains(&split(&name).1);
-            may_define_skills.then(|| (name, Listed { stamp: FileStamp::from(&metadata), executable }))
+            may_define_skills.then(|| (name, FileState { stamp: FileStamp::from(&metadata), executable }))
         });
         Self { folder: folder.to_owned(), files: listed.collect() }
     }
@@ -100,7 +100,7 @@ impl Listing {
     }
 
     fn executable_beside(&self, toml: &str) -> Option<String> {
-        let is_beside = |(name, listed): &(&String, &Listed)| {
+        let is_beside = |(name, listed): &(&String, &FileState)| {
             let (id, extension) = split(name);
             id == split(toml).0 && listed.executable && !DOCUMENTS.contains(&extension)
         };

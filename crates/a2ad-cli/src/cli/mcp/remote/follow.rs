@@ -5,7 +5,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use a2ad::internal::Reloaded;
+use a2ad::internal::ReloadedSettings;
 use client::{ClientOptions, Error, Validators, WatchedDocument};
 use tokio::{
     sync::mpsc,
@@ -65,7 +65,7 @@ impl ListWatch {
 pub(in crate::cli::mcp) async fn follow(
     mut agents: RemoteAgents,
     mut watch: ListWatch,
-    reloads: mpsc::Sender<Reloaded>,
+    reloads: mpsc::Sender<ReloadedSettings>,
 ) -> Infallible {
     loop {
         sleep(INTERVAL).await;
