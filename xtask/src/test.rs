@@ -91,7 +91,7 @@ const PROGRAMS: &[&str] = &["a2ad", "a2ad-fixtures", "a2ad-verify", "a2ad-fuzz"]
 /// Runs everything, or only the parts whose command begins like the arguments: `check`, `crates`, `interop tls`, `verify`.
 /// The first failure ends the run.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
-    let only = args.join(" ");
+    let only = args.into_iter().reduce(|only, arg| only + " " + &arg).unwrap_or_default();
     let is_chosen = |part: &str| part.starts_with(&only);
     let lanes: Vec<Vec<_>> =
         LANES.iter().map(|lane| lane.iter().copied().filter(|part| is_chosen(part)).collect()).collect();

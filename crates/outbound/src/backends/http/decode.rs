@@ -169,7 +169,7 @@ mod tests {
     fn data_of_events_is_json_or_text() {
         let body = b"\xef\xbb\xbfdata: {\"a\": 1}\r\n\r\nevent: x\nid: 7\ndata: two\ndata:lines\n\n: comment\n\ndata\n\nretry: 1\n\n\
             datax: no\n\rdata: 5\r\rdata: last";
-        let seen = decode(|| Decoder::events(), body);
+        let seen = decode(Decoder::events, body);
         let named = r#"{"a2ad":{"event":"x"}}"#;
         assert_eq!(seen, ["json {\"a\":1}", &format!("two\nlines {named}"), "json 5", "last"]);
     }
