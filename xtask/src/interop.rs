@@ -25,7 +25,7 @@ mod servers;
 mod telemetry;
 mod tls;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -146,6 +146,12 @@ const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite 
     Suite { name, peer, side: Side::Server(sample) }
 }
 
+/// The names of all suites.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    SUITES.iter().map(|suite| suite.name)
+}
+
 /// Runs every suite, or only the one named by the first argument; further arguments go to its test runner.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let suites = chosen(args.first())?;
@@ -258,6 +264,14 @@ fn is_installed(environment: &Path, wanted: &str) -> bool {
 
 fn mark_installed(environment: &Path, wanted: &str) -> Result<()> {
     fs::write(environment.join("stamp"), wanted).context("cannot write the stamp of the environment")
+}
+
+/// Held during an installation: suites that run at the same time share environments, and Debian's package lists.
+fn install_lock() -> Result<File> {
+    let path = program::target()?.join("install.lock");
+    let lock = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    lock.lock().context("cannot wait for another installation")?;
+    Ok(lock)
 }
 
 /// Runs a command with a time limit; at the limit it is killed.

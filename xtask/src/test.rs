@@ -157,6 +157,7 @@ fn run_lane(lane: &[&str], parts: &Parts, programs: &Path, failed: &AtomicBool) 
 fn run_part(part: &str, name: &str, programs: &Path) -> Result<()> {
     let log = programs.with_file_name("tmp").join(format!("{}.log", name.replace(' ', "-")));
     fs::create_dir_all(log.parent().context("a file has a parent")?)?;
+    eprintln!("+ xtask {part}  (its output is in {} until it ends)", log.display());
     let output = File::create(&log).context("cannot create the log of a part")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(part.split_whitespace()).env(program::PREBUILT, programs);
@@ -208,5 +209,23 @@ impl Parts {
         let least = *self.least_free.lock().unwrap_or_else(PoisonError::into_inner);
         let peak = disk_space::format_mib(self.free_at_start.saturating_sub(least));
         eprintln!("everything passed in {} s; at most {peak} in use", self.started.elapsed().as_secs());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interop;
+
+    #[test]
+    fn each_suite_is_in_one_lane() {
+        for suite in interop::names() {
+            let command = format!("interop {suite}");
+            assert_eq!(
+                LANES.iter().flat_map(|lane| *lane).filter(|part| **part == command).count(),
+                1,
+                "{suite}"
+            );
+        }
     }
 }

@@ -161,10 +161,23 @@ impl Client<'_> {
 
     /// Waits until the task fails without an answer, because its question is lost.
     async fn until_lost(&mut self, task: &Value) {
-        let lost = |task: &Value| {
-            (state(task), reason(&task["status"])) == ("TASK_STATE_FAILED", Some("elicitation_lost"))
+        self.until(task, is_lost).await;
+    }
+
+    /// Waits until all tasks have lost their questions but so many, and returns these.
+    async fn until_waiting(&mut self, count: usize) -> Vec<Value> {
+        let waits = async {
+            loop {
+                let mut list = self.call("ListTasks", json!({})).await.unwrap();
+                let Value::Array(mut tasks) = list["tasks"].take() else { panic!("{list}") };
+                tasks.retain(|task| !is_lost(task));
+                if tasks.len() == count {
+                    return tasks;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
         };
-        self.until(task, lost).await;
+        tokio::time::timeout(TIMEOUT, waits).await.expect("other tasks wait")
     }
 
     /// Waits until the task is like this.
@@ -177,6 +190,10 @@ impl Client<'_> {
         };
         tokio::time::timeout(TIMEOUT, waits).await.unwrap_or_else(|_| panic!("task {id} does not change"));
     }
+}
+
+fn is_lost(task: &Value) -> bool {
+    (state(task), reason(&task["status"])) == ("TASK_STATE_FAILED", Some("elicitation_lost"))
 }
 
 fn skill_message(skill: &str, number: usize, return_immediately: bool) -> Value {
@@ -192,22 +209,19 @@ async fn open_questions_of_one_key_do_not_delay_calls_of_another() {
     let fixture = Fixture::start("timeout = \"1s\"").await;
     let [mut alice, mut bob] = fixture.callers();
     let alone = bob.echo().await;
-    let mut asked = Vec::new();
     for number in 0..40 {
-        asked.push(alice.ask(number).await.unwrap());
+        alice.ask(number).await.unwrap();
     }
     let during = bob.echo().await;
-    alice.until_asked(&asked[38..]).await;
+    alice.until_waiting(2).await;
     let after = [bob.echo().await, bob.echo().await];
     println!("echo alone {alone:?}, while 40 calls ask {during:?}, while their questions are open {after:?}");
     // All but the last may wait for the start of a process.
     assert!(during.max(after[0]) < Duration::from_secs(3), "{during:?} {after:?}");
     assert!(after[1] < Duration::from_millis(500), "{after:?}");
     // Half of four processes keep their questions.
-    for task in &asked[..38] {
-        alice.until_lost(task).await;
-    }
-    for task in &asked[38..] {
+    let waiting = alice.until_waiting(2).await;
+    for task in &waiting {
         assert_eq!(state(&alice.answer(task).await), "TASK_STATE_COMPLETED");
     }
 }
@@ -246,7 +260,8 @@ async fn cap_of_interrupted_tasks_counts_calls_that_wait_for_a_run() {
     let [mut alice, _] = fixture.callers();
     let mut accepted = 0;
     for number in 0..40 {
-        accepted += u32::from(alice.ask(number).await.is_ok());
+        let params = skill_message("wait", number, true);
+        accepted += u32::from(alice.call("SendMessage", params).await.is_ok());
     }
     assert_eq!(accepted, 10);
 }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tokio::process::Command;
 
-use super::{INSTALL_LIMIT, finish};
+use super::{debian, install_lock};
 
 /// The variable that names another browser, such as Chrome.
 const VARIABLE: &str = "CHROMIUM";
@@ -16,6 +15,7 @@ pub(super) async fn program() -> Result<PathBuf> {
     if let Some(program) = std::env::var_os(VARIABLE) {
         return Ok(program.into());
     }
+    let _lock = install_lock()?;
     if !Path::new(PROGRAM).exists() {
         install().await.with_context(|| {
             format!(
@@ -29,23 +29,6 @@ pub(super) async fn program() -> Result<PathBuf> {
 
 async fn install() -> Result<()> {
     eprintln!("installing the Debian package chromium");
-    let install = ["install", "--yes", "--quiet=2", "--no-install-recommends", "chromium"];
-    for arguments in [&["update", "--quiet=2"][..], &install] {
-        let mut command = apt_get();
-        // Another apt-get, such as that of automatic upgrades, may hold the lock.
-        command.args(["-o", "DPkg::Lock::Timeout=300"]).args(arguments);
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        finish(command, INSTALL_LIMIT, &format!("apt-get {}", arguments.join(" "))).await?;
-    }
-    Ok(())
-}
-
-/// `apt-get` with the rights of root; sudo fails instead of asking for a password.
-fn apt_get() -> Command {
-    if rustix::process::geteuid().is_root() {
-        return Command::new("apt-get");
-    }
-    let mut command = Command::new("sudo");
-    command.args(["--non-interactive", "apt-get"]);
-    command
+    debian::update().await?;
+    debian::apt_get(&["install", "--yes", "--quiet=2", "--no-install-recommends", "chromium"]).await
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use super::{INSTALL_LIMIT, chromium, finish, is_installed, mark_installed, python, version};
+use super::{INSTALL_LIMIT, chromium, finish, install_lock, is_installed, mark_installed, python, version};
 use crate::program;
 
 /// The oldest major version of Node.js the SDK supports.
@@ -95,6 +95,7 @@ fn major(version: &str) -> Option<u32> {
 async fn packages(node: &Node, scripts: &Path, environment: &Path) -> Result<()> {
     let lock = fs::read_to_string(scripts.join("package-lock.json")).context("cannot read the lock file")?;
     let wanted = format!("{}\n{lock}", node.version);
+    let _lock = install_lock()?;
     if is_installed(environment, &wanted) {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use super::{INSTALL_LIMIT, finish, is_installed, mark_installed, version};
+use super::{INSTALL_LIMIT, finish, install_lock, is_installed, mark_installed, version};
 
 /// A line of a requirements file by which `pip check` is skipped: the list omits some dependencies on purpose.
 const PARTIAL: &str = "# partial";
@@ -75,7 +75,12 @@ async fn make(requirements: &Path, environment: &Path, options: &[&str]) -> Resu
         .with_context(|| format!("cannot read {}", requirements.display()))?;
     let machine = version("python3").await.context("python3 is needed for the interop tests")?;
     let wanted = format!("{machine}\n{pins}");
-    if is_installed(environment, &wanted) && python.exists() {
+    let is_ready = || is_installed(environment, &wanted) && python.exists();
+    if is_ready() {
+        return Ok(python);
+    }
+    let _lock = install_lock()?;
+    if is_ready() {
         return Ok(python);
     }
     eprintln!("installing the environment {}", environment.display());
@@ -99,6 +104,7 @@ async fn install_separately(python: &Path, pin: &str, packages: &Path) -> Result
     if is_installed(packages, pin) {
         return Ok(());
     }
+    let _lock = install_lock()?;
     if packages.exists() {
         fs::remove_dir_all(packages)?;
     }

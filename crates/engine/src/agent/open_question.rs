@@ -5,15 +5,13 @@ use std::{
     time::Duration,
 };
 
-use protocol::TaskState;
-
 use super::Turn;
 use crate::{
     access::scope::Scope,
     error::Result,
     expire::expire,
     runner::Runner,
-    store::{Lookup, StoreError, TaskRow},
+    store::{Lookup, StepOwner, StoreError, TaskRow},
     task::Reason,
 };
 
@@ -27,6 +25,7 @@ pub struct OpenQuestion {
     runner: Weak<Runner>,
     scope: Scope,
     task: Lookup,
+    turn: StepOwner,
 }
 
 impl Turn {
@@ -40,6 +39,7 @@ impl Turn {
             runner: Arc::downgrade(runner),
             scope: self.scope.clone(),
             task,
+            turn: self.journal.turn,
         })
     }
 }
@@ -59,6 +59,10 @@ impl OpenQuestion {
 
     async fn fail(&self, runner: &Runner, text: String) -> Result<()> {
         let Some(row) = self.asked(runner).await? else { return Ok(()) };
+        if runner.last_turn(&self.scope, &row).await?.map(StepOwner::Turn) != Some(self.turn) {
+            // The client has answered already, and was asked something else.
+            return Ok(());
+        }
         let now = runner.clock().now();
         expire(&**runner.store(), &[row], Reason::QuestionLost, |_| text.clone(), now).await?;
         Ok(())
@@ -68,13 +72,16 @@ impl OpenQuestion {
     async fn asked(&self, runner: &Runner) -> Result<Option<TaskRow>> {
         for _ in 0..MAX_READS {
             match runner.store().row(&self.scope, self.task.clone()).await {
-                Ok(Some(row)) if row.state == TaskState::InputRequired => return Ok(Some(row)),
+                Ok(Some(row)) if row.state.is_interrupted() => return Ok(Some(row)),
                 Ok(Some(row)) if !row.state.is_terminal() => {}
                 Ok(_) => return Ok(None),
                 Err(StoreError::Overloaded) => {}
                 Err(error) => return Err(error.into()),
             }
-            tokio::time::sleep(READ_DELAY).await;
+            tokio::select! {
+                () = tokio::time::sleep(READ_DELAY) => {}
+                () = runner.draining() => return Ok(None),
+            }
         }
         Ok(None)
     }

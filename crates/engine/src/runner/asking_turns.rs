@@ -76,6 +76,11 @@ impl AskingTurn {
         self.before
     }
 
+    /// Whether it counts still.
+    pub(crate) fn counts(&self) -> bool {
+        !self.has_ended.load(Ordering::Relaxed)
+    }
+
     /// It does not count any more.
     pub(crate) fn end(&self) {
         if self.has_ended.swap(true, Ordering::Relaxed) {

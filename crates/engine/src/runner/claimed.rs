@@ -1,8 +1,8 @@
 //! Runs a task that this process has claimed: decides whether it may run, and reads its input.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::future::Either;
+use futures_util::{FutureExt as _, future::Either};
 use protocol::{ArtifactId, Message, Timestamp};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -82,9 +82,14 @@ pub(super) async fn select_skill(runner: &Arc<Runner>, slot: Slot, grant: Grant)
     let Some(registered) = runner.catalog().load().get(scope.tenant(), scope.agent()).cloned() else {
         return Some((slot, claim));
     };
-    let Ok((start, _)) = read_turn(runner, &row, &scope, log).await else { return Some((slot, claim)) };
-    let message = Arc::new(start.message);
-    let call = call_of(runner, &registered, &row, &scope, &start.history, &message, saved.as_ref());
+    let selected = async {
+        let (start, _) = read_turn(runner, &row, &scope, log).await?;
+        let message = Arc::new(start.message);
+        let call = call_of(runner, &registered, &row, &scope, &start.history, &message, saved.as_ref());
+        crate::Result::<SkillCall>::Ok(call)
+    };
+    // After a panic too: then it is the claim that fails.
+    let Ok(Ok(call)) = AssertUnwindSafe(selected).catch_unwind().await else { return Some((slot, claim)) };
     if let Some(skill_by) = wait_end(runner, &call, grant) {
         slot.await_skill(&registered, grant, skill_by);
         return None;
@@ -246,6 +251,15 @@ async fn read_turn(
         }
     }
     finder.finish().ok_or_else(|| crate::Error::Broken(format!("task number {} has no message", row.no.0)))
+}
+
+impl Runner {
+    /// The sequence number that distinguishes the last turn of a task from its others.
+    pub(crate) async fn last_turn(&self, scope: &Scope, row: &TaskRow) -> crate::Result<Option<Seq>> {
+        let Some(work) = work_of(self, row.no).await? else { return Ok(None) };
+        let (start, _) = read_turn(self, row, scope, work.log).await?;
+        Ok(Some(start.seq))
+    }
 }
 
 /// The call that a task makes.

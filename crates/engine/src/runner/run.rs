@@ -145,7 +145,8 @@ impl Run {
         );
         let journal = TurnJournal::new(&input.journal);
         let may_ask = policy.may_ask && !limit.has_passed();
-        let asking = slot.as_mut().and_then(|slot| slot.asking.take()).filter(|_| may_ask);
+        let waited = slot.as_mut().and_then(|slot| slot.asking.take());
+        let asking = waited.filter(|asking| may_ask && asking.counts());
         let begin = || may_ask.then(|| AskingTurns::begin(runner.asking_turns(), &input.scope));
         let asking = asking.or_else(begin);
         let skill = input.call.skill.as_ref().map(|skill| skill.id().to_owned());

@@ -104,11 +104,12 @@ impl Runner {
         }
     }
 
-    /// Counts work of the store as a turn that may ask, if its skill may.
+    /// Counts work of the store as a turn that may ask, if its skill may, or if it waits for a server that starts.
     pub(super) fn asking(&self, task: &DueTask) -> Option<Arc<AskingTurn>> {
         let catalog = self.catalog.load();
         let agent = catalog.get(task.scope.tenant(), task.scope.agent())?;
-        let may_ask = agent.policy(task.skill.as_deref(), &self.limits).may_ask;
+        let may_ask = agent.policy(task.skill.as_deref(), &self.limits).may_ask
+            || task.unselected && !agent.skills().pending().is_empty();
         may_ask.then(|| AskingTurns::begin(self.asking_turns(), &task.scope))
     }
 

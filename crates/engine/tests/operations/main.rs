@@ -30,6 +30,7 @@ mod log_reads;
 mod message_or_task;
 mod messages_to_working_task;
 mod multi_turn;
+mod open_questions;
 mod operators;
 mod origin;
 mod panic;

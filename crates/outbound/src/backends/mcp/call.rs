@@ -264,7 +264,10 @@ impl McpTool {
         };
         let given = match given {
             Ok(given) => given,
-            Err(problem) => return Ok(self.park(call, parked, Some(&problem))),
+            Err(problem) => {
+                let parked = ParkedCall { question: call.turn.open_question(), ..parked };
+                return Ok(self.park(call, parked, Some(&problem)));
+            }
         };
         let ParkedCall { open, asked: Asked { answer, .. }, lease, .. } = parked;
         // If the server no longer waits for it, the end of the call follows.

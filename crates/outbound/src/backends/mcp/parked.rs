@@ -65,6 +65,14 @@ impl Parked {
     /// Keeps a call; the token finds it again.
     pub(super) fn park(&self, scope: Scope, task: TaskId, call: ParkedCall) -> String {
         let token = format!("{:016x}", random());
+        if call.question.is_some() {
+            // A task asks one question at a time, unless the calls are those of its agent.
+            drop(
+                self.remove(|entry| {
+                    entry.call.question.is_some() && entry.scope == scope && entry.task == task
+                }),
+            );
+        }
         let mut entries = self.lock();
         let oldest = (entries.len() >= MAX_PARKED).then(|| {
             let asked: Vec<_> = entries.iter().map(|entry| (&entry.scope, entry.since)).collect();
