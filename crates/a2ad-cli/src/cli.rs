@@ -7,33 +7,20 @@ mod add;
 mod agents;
 mod audit;
 mod backup;
-mod card;
-mod compose;
-pub(crate) mod connection;
-mod credentials;
+pub(crate) mod calls;
 mod deliveries;
-mod directory;
 mod duration;
 mod failure;
-mod inbox;
 mod keys;
 mod mcp;
 mod named_value;
 mod operators;
 mod ops;
-mod outcome;
 mod output;
-mod printer;
-mod reply;
-mod send;
 mod serve;
-mod session;
 mod skills;
-mod stream;
 mod suggest;
 mod table;
-mod target;
-mod tasks;
 mod tls;
 mod token;
 mod try_skill;
@@ -50,6 +37,7 @@ use protocol::explain::explain;
 
 pub(crate) use self::output::changes_direction;
 use self::{
+    calls::{card, inbox, reply, send, stream, tasks},
     failure::{EXIT_CODES, Failure, code},
     output::Output,
 };

@@ -12,7 +12,7 @@ use selftest::{App, AppServer, Program, SelftestOptions};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{address, cli::connection};
+use crate::{address, cli::calls::connection};
 
 /// The command-line arguments of `a2ad selftest`.
 #[derive(Debug, clap::Args)]

@@ -1,17 +1,21 @@
 //! Whether the sender of a request may use its route, by the [`Access`] of the route: which credentials are verified for
 //! that, and what they permit. All of it is decided before the body is read, except for an agent that only the body names.
 
+pub(crate) mod access_watch;
+pub(crate) mod audit;
+pub(crate) mod auth;
+pub(crate) mod caller;
+pub(crate) mod open_streams;
+pub(crate) mod rate_limit;
+
 use engine::{AgentSettings, EndUser};
 use http::header;
 use protocol::{Error, ErrorKind};
 
 use crate::{
-    auth::{self, RequiredCredentials, Verification, VerifiedSender, schemes},
-    authority::Authority,
-    endpoint::unknown_agent,
-    exchange::Exchange,
-    forwarded,
-    host::Listener,
+    access::auth::{RequiredCredentials, Verification, VerifiedSender, schemes},
+    addresses::{authority::Authority, forwarded, host::Listener},
+    request::{endpoint::unknown_agent, exchange::Exchange},
     routes::{Access, Handler},
 };
 

@@ -11,7 +11,10 @@ use engine::{ExtendedCard, RegisteredAgent, Scope};
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::{auth::schemes::PresentedToken, caller::credential_required, endpoint::Endpoint};
+use crate::{
+    access::{auth::schemes::PresentedToken, caller::credential_required},
+    request::endpoint::Endpoint,
+};
 
 /// Checks that the endpoint's profile and the agent support the operation.
 pub(crate) fn check_operation(endpoint: &Endpoint, kind: OperationKind) -> Result<(), Error> {

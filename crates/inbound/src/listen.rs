@@ -53,7 +53,7 @@ use self::{
 };
 use crate::{
     bindings::grpc,
-    connection::Scheme,
+    request::connection::Scheme,
     routes::RouteSet,
     service::HttpService,
     tls::{self, ClientCertificate, ServerTls},

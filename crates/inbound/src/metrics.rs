@@ -17,7 +17,7 @@ use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, header};
 
 use self::{calls::CallMetrics, connections::ConnectionMetrics, exposition::Format};
-use crate::{bindings::operators, exchange::Exchange, server_state::ServerState};
+use crate::{bindings::operators, request::exchange::Exchange, server_state::ServerState};
 
 /// What this crate counts.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ use crate::{
         grpc,
         operators::{self, OperatorCall},
     },
-    card::CardName,
+    documents::card::CardName,
 };
 
 /// One row: a path, and what serves it.

@@ -15,23 +15,25 @@ use protocol::{ErrorTable, Timestamp};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    access_watch::AccessCheck,
-    audit::Audit,
-    auth::{ApiKeyOptions, AuthOptions, Authenticator, OperatorVerifier, TaskTokens},
+    access::{
+        access_watch::AccessCheck,
+        audit::Audit,
+        auth::{ApiKeyOptions, AuthOptions, Authenticator, OperatorVerifier, TaskTokens},
+        open_streams::OpenStreams,
+        rate_limit::{RateLimiters, RateLimits},
+    },
+    addresses::{
+        cross_origin::{CorsOrigin, OriginPolicy},
+        host::{AllowedHost, HostPolicy, MountedHosts},
+        origin::Origins,
+    },
     bindings::grpc::TonicServices,
-    card::CardOptions,
-    cross_origin::{CorsOrigin, OriginPolicy},
-    host::{AllowedHost, HostPolicy, MountedHosts},
+    documents::{card::CardOptions, published_keys::PublishKeys, ready::Ready},
     metrics::ServerMetrics,
-    open_streams::OpenStreams,
     operator_reports::OperatorReports,
-    origin::Origins,
-    published_keys::PublishKeys,
-    rate_limit::{RateLimiters, RateLimits},
-    ready::Ready,
+    request::version::AcceptedVersions,
     routes::{self, OperatorApi},
     tls::{self, ServerTls},
-    version::AcceptedVersions,
 };
 
 /// Configuration of the server's endpoints.

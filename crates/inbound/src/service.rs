@@ -32,23 +32,26 @@ use tracing::Instrument as _;
 #[cfg(feature = "mcp")]
 use crate::bindings::mcp::{self, McpError};
 use crate::{
-    access, admit, agent_list,
-    auth::{Verification, VerifiedSender},
+    access::{
+        self,
+        auth::{Verification, VerifiedSender},
+        caller::Peer,
+        rate_limit::RateLimits,
+    },
+    addresses::{cross_origin, host::Listener, host_and_origin},
+    admit,
     bindings::{extended_card, grpc, jsonrpc, operators, process_task, rest, run, text},
-    caller::Peer,
-    card,
-    connection::{Connection, Scheme},
-    cross_origin,
-    endpoint::check_tenant,
-    exchange::Exchange,
-    home_page,
-    host::Listener,
-    host_and_origin,
+    documents::{
+        agent_list, card, home_page, openapi, published_keys,
+        ready::{self, Ready},
+    },
     metrics::{self, ServerMetrics},
-    openapi, published_keys,
-    rate_limit::RateLimits,
-    ready::{self, Ready},
-    refusal::{self, Refusal},
+    request::{
+        connection::{Connection, Scheme},
+        endpoint::check_tenant,
+        exchange::Exchange,
+    },
+    response::refusal::{self, Refusal},
     routes::{Handler, RouteSet},
     server_state::{ServerOptions, ServerState},
     tls::{ClientCertificate, ServerTls},
@@ -79,7 +82,7 @@ fn check_sender(exchange: &mut Exchange, verified: Result<VerifiedSender, Error>
 /// The checks that wait for the body: [`DecodedRequest::run`] makes them before it calls the engine. A signed request has
 /// no operation; its signature is verified in [`Exchange::start_work`], as soon as the body has named the task.
 ///
-/// [`DecodedRequest::run`]: crate::decoded_request::DecodedRequest::run
+/// [`DecodedRequest::run`]: crate::request::decoded_request::DecodedRequest::run
 pub(crate) fn check_call(
     exchange: &mut Exchange,
     kind: OperationKind,

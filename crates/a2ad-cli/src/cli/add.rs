@@ -13,11 +13,13 @@ use clap::{Args, Subcommand};
 use outbound::skill::BackendSkill;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::{
-    failure::{Failure, code},
-    output::Output,
-    runtime, variables,
-};
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::output::Output;
+
+use crate::cli::runtime;
+
+use crate::cli::variables;
 use crate::config::{self, Config, ConfigFile};
 
 #[derive(Debug, Args)]

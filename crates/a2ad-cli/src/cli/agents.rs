@@ -7,13 +7,15 @@ use clap::{Args, Subcommand};
 use engine::SwitchState;
 use protocol::{json::write::Writer, model::AgentSkill};
 
-use super::{
-    card::title,
-    directory::{Directory, ListedAgent},
-    failure::{Failure, code},
-    operators::{OPERATOR_EXIT_CODES, OperatorFlags},
-    session::{ConnectionFlags, Session},
-};
+use crate::cli::calls::card::title;
+
+use crate::cli::calls::directory::{Directory, ListedAgent};
+
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::operators::{OPERATOR_EXIT_CODES, OperatorFlags};
+
+use crate::cli::calls::session::{ConnectionFlags, Session};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

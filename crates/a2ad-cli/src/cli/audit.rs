@@ -9,12 +9,13 @@ use protocol::{
     json::read::{Object, Read},
 };
 
-use super::{
-    failure::{Failure, code},
-    operators::{OperatorFlags, read_document, read_time},
-    output::Output,
-    runtime,
-};
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::operators::{OperatorFlags, read_document, read_time};
+
+use crate::cli::output::Output;
+
+use crate::cli::runtime;
 
 /// How often a followed log is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);

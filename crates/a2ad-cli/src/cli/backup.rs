@@ -9,7 +9,11 @@ use clap::Args;
 use protocol::json::write::Writer;
 use store::StoreCopy;
 
-use super::{failure::code, print, store_path};
+use crate::cli::failure::code;
+
+use crate::cli::print;
+
+use crate::cli::store_path;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupFlags {

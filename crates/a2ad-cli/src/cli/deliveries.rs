@@ -5,7 +5,9 @@ mod resend;
 
 use clap::Subcommand;
 
-use super::{failure::Failure, operators::OPERATOR_EXIT_CODES};
+use crate::cli::failure::Failure;
+
+use crate::cli::operators::OPERATOR_EXIT_CODES;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeliveriesCommand {

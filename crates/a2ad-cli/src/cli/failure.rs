@@ -5,11 +5,15 @@ use client::Error;
 use http::StatusCode;
 use protocol::{ErrorKind, TaskState, json::write::Writer};
 
-use super::{NoConfigFile, OutputError, UnreadableFile};
+use crate::cli::NoConfigFile;
+
+use crate::cli::OutputError;
+
+use crate::cli::UnreadableFile;
 use crate::config;
 
 /// Exit codes. The help of each command lists the ones it uses.
-pub(super) mod code {
+pub(crate) mod code {
     pub(in crate::cli) const SUCCESS: u8 = 0;
     pub(in crate::cli) const ERROR: u8 = 1;
     pub(in crate::cli) const USAGE: u8 = 2;
@@ -24,7 +28,7 @@ pub(super) mod code {
 }
 
 /// The exit codes in the help of the client commands.
-pub(super) const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    success: the task completed, was canceled on request, or was not waited for
   1    the agent is unreachable or unavailable (503, 429), or the output cannot be written
@@ -40,56 +44,56 @@ With --json, an error is one document on stderr: {\"error\": {\"exitCode\", \"me
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) code: u8,
+pub(crate) struct Failure {
+    pub(crate) code: u8,
     /// For people; empty if the reader of the output has closed it.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// What to do next, if anything.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
     /// One line for each problem if there are several.
-    pub(super) details: Vec<String>,
+    pub(crate) details: Vec<String>,
     /// The client error behind it; [`Self::advised`] derives the advice from it.
-    pub(super) cause: Option<Box<Error>>,
+    pub(crate) cause: Option<Box<Error>>,
 }
 
 /// The flags that the advice depends on.
-pub(super) struct GivenFlags {
+pub(crate) struct GivenFlags {
     /// The names of the flags that gave credentials or headers.
-    pub(super) credentials: Vec<&'static str>,
+    pub(crate) credentials: Vec<&'static str>,
     /// Whether there is a credential among them. A header may carry anything, so this is a heuristic.
-    pub(super) has_credential: bool,
+    pub(crate) has_credential: bool,
     /// Whether `--dialect` was given.
-    pub(super) dialect: bool,
+    pub(crate) dialect: bool,
     /// What the agent's card requires of its callers, if that is known.
-    pub(super) required: Option<String>,
+    pub(crate) required: Option<String>,
 }
 
 impl Failure {
-    pub(super) fn new(code: u8, text: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u8, text: impl Into<String>) -> Self {
         Self { code, text: text.into(), next: None, details: Vec::new(), cause: None }
     }
 
-    pub(super) fn with_next(self, next: impl Into<String>) -> Self {
+    pub(crate) fn with_next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
 
     /// Adds what to do about an id that is not known.
-    pub(super) fn with_hint_if_not_found(self, next: &str) -> Self {
+    pub(crate) fn with_hint_if_not_found(self, next: &str) -> Self {
         if self.code == code::NOT_FOUND { self.with_next(next) } else { self }
     }
 
     /// Adds what to do about the cause.
-    pub(super) fn advised(self, given: &GivenFlags) -> Self {
+    pub(crate) fn advised(self, given: &GivenFlags) -> Self {
         let advice = self.cause.as_ref().and_then(|cause| advice(cause, given));
         Self { next: self.next.or(advice), ..self }
     }
 
-    pub(super) fn usage(text: impl Into<String>) -> Self {
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::new(code::USAGE, text)
     }
 
     /// The error as one JSON document.
-    pub(super) fn document(&self) -> Vec<u8> {
+    pub(crate) fn document(&self) -> Vec<u8> {
         let reason = match self.cause.as_deref() {
             Some(Error::Protocol(error)) => Some(error.kind.row().reason),
             _ => None,
@@ -206,7 +210,7 @@ fn credentials(given: &GivenFlags) -> String {
 }
 
 /// The exit code for the state of a task.
-pub(super) fn code_of_state(state: TaskState) -> u8 {
+pub(crate) fn code_of_state(state: TaskState) -> u8 {
     match state {
         TaskState::Failed | TaskState::Canceled | TaskState::Rejected => code::TASK_FAILED,
         TaskState::InputRequired | TaskState::AuthRequired => code::TASK_WAITS,

@@ -6,7 +6,9 @@ mod revoke;
 
 use clap::Subcommand;
 
-use super::{failure::Failure, operators::OPERATOR_EXIT_CODES};
+use crate::cli::failure::Failure;
+
+use crate::cli::operators::OPERATOR_EXIT_CODES;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {

@@ -14,11 +14,11 @@ use store::InstanceState;
 use tokio::{sync::mpsc, task::block_in_place};
 
 use self::remote::{ListWatch, RemoteAgents};
-use super::{
-    credentials::CredentialFlags,
-    failure::{Failure, code},
-    runtime, target, variables,
-};
+use crate::cli::calls::credentials::CredentialFlags;
+use crate::cli::calls::target;
+use crate::cli::failure::{Failure, code};
+use crate::cli::runtime;
+use crate::cli::variables;
 use crate::{
     config::{self, Config, ConfigFile},
     logging,

@@ -19,10 +19,11 @@ use protocol::{
 pub(super) use access::{Access, segment};
 pub(super) use list::{List, print_table};
 
-use super::{
-    failure::{Failure, code},
-    store_path, variables,
-};
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::store_path;
+
+use crate::cli::variables;
 use crate::config::{self, ConfigFile, OperatorView};
 
 /// The exit codes in the help of these commands.

@@ -10,10 +10,9 @@ mod tasks;
 use clap::Subcommand;
 use protocol::json::read::{Object, Read};
 
-use super::{
-    failure::Failure,
-    operators::{OPERATOR_EXIT_CODES, OperatorFlags},
-};
+use crate::cli::failure::Failure;
+
+use crate::cli::operators::{OPERATOR_EXIT_CODES, OperatorFlags};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OpsCommand {

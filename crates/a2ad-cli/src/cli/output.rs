@@ -13,18 +13,18 @@ use std::{
 
 use protocol::json::write::Writer;
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 
 /// The most characters of one message on stderr.
 const MAX_LINE: usize = 400;
 
 /// Whether `--json` was given. Found before the arguments are parsed, so that their errors are JSON too.
-pub(super) fn json_requested() -> bool {
+pub(crate) fn json_requested() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
 /// Writes to stdout and stderr.
-pub(super) struct Output {
+pub(crate) struct Output {
     json: bool,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
@@ -33,7 +33,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             json: json_requested(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
@@ -43,7 +43,7 @@ impl Output {
     }
 
     /// Writes an agent's text to stdout and flushes it.
-    pub(super) fn text(&self, text: &str) -> std::io::Result<()> {
+    pub(crate) fn text(&self, text: &str) -> std::io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
@@ -53,18 +53,18 @@ impl Output {
     }
 
     /// Ends a line that the last text left unfinished.
-    pub(super) fn end_line(&self) -> std::io::Result<()> {
+    pub(crate) fn end_line(&self) -> std::io::Result<()> {
         if self.mid_line.replace(false) { self.write_stdout(b"\n") } else { Ok(()) }
     }
 
     /// Writes one JSON document on its own line.
-    pub(super) fn document(&self, document: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn document(&self, document: &[u8]) -> std::io::Result<()> {
         let line = escape_controls(document.trim_ascii_end()) + "\n";
         self.write_stdout(line.as_bytes())
     }
 
     /// Writes one message to stderr.
-    pub(super) fn message(&self, line: &str) {
+    pub(crate) fn message(&self, line: &str) {
         if self.json {
             return self.write_notice(line);
         }
@@ -72,7 +72,7 @@ impl Output {
     }
 
     /// Reports an error; writes nothing for an error with an empty text.
-    pub(super) fn report(&self, failure: &Failure) {
+    pub(crate) fn report(&self, failure: &Failure) {
         if failure.text.is_empty() {
             return;
         }
@@ -97,7 +97,7 @@ impl Output {
     }
 
     /// Writes a message followed by what to do next. The message may be truncated, the next step is not.
-    pub(super) fn message_with_hint(&self, line: &str, next: &str) {
+    pub(crate) fn message_with_hint(&self, line: &str, next: &str) {
         self.write_stderr(&format!("{}; {}", one_line(line), without_controls(next)));
     }
 
@@ -109,7 +109,7 @@ impl Output {
     }
 
     /// Writes a progress message if stderr is a terminal.
-    pub(super) fn progress(&self, line: &str) {
+    pub(crate) fn progress(&self, line: &str) {
         if self.stderr_is_terminal && !self.json {
             self.message(line);
         }

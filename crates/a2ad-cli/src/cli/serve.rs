@@ -15,7 +15,13 @@ use inbound::Audit;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{runtime, variables, warn, warnings};
+use crate::cli::runtime;
+
+use crate::cli::variables;
+
+use crate::cli::warn;
+
+use crate::cli::warnings;
 use crate::{
     config::{Config, ConfigFile},
     logging,

@@ -11,11 +11,11 @@ use protocol::{
     },
 };
 
-use super::{
-    card::title,
-    failure::{Failure, code},
-    session::{Session, SessionFlags},
-};
+use crate::cli::calls::card::title;
+
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::calls::session::{Session, SessionFlags};
 
 #[derive(Debug, Args)]
 pub(super) struct SkillsFlags {

@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use client::ClientTls;
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 
 #[derive(Default, Debug, Args)]
 pub(super) struct TlsFlags {

@@ -9,12 +9,13 @@ use engine::Clock;
 use inbound::AuthOptions;
 use protocol::{Json, json::write::Writer, model::Secret};
 
-use super::{
-    duration,
-    failure::{Failure, code},
-    output::Output,
-    variables,
-};
+use crate::cli::duration;
+
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::output::Output;
+
+use crate::cli::variables;
 use crate::config::{self, ConfigFile};
 
 /// The variable of the secret, unless another one is named.

@@ -9,14 +9,17 @@ use a2ad::internal::{
 use clap::Args;
 use protocol::hint;
 
-use super::{
-    compose::MessageFlags,
-    failure::{Failure, code},
-    runtime,
-    send::{self, WaitFlags},
-    session::{Session, SessionFlags},
-    variables,
-};
+use crate::cli::calls::compose::MessageFlags;
+
+use crate::cli::failure::{Failure, code};
+
+use crate::cli::runtime;
+
+use crate::cli::calls::send::{self, WaitFlags};
+
+use crate::cli::calls::session::{Session, SessionFlags};
+
+use crate::cli::variables;
 use crate::config::{self, Config, ConfigFile};
 
 #[derive(Debug, Args)]

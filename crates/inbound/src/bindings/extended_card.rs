@@ -5,10 +5,8 @@ use http::StatusCode;
 use protocol::{Dialect, ErrorKind, GetExtendedCard, Operation, OperationKind};
 
 use crate::{
-    decoded_request::DecodedRequest,
-    exchange::Exchange,
-    negotiate::NegotiationError,
-    respond::{self, Envelope, ResponseFormat},
+    request::{decoded_request::DecodedRequest, exchange::Exchange, negotiate::NegotiationError},
+    response::respond::{self, Envelope, ResponseFormat},
 };
 
 /// Handles one request.

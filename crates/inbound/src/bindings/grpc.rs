@@ -33,7 +33,7 @@ use protocol::{
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
 use self::status::{Refusal, StatusWriter};
-use crate::{exchange::Exchange, ready::Ready, routes::GrpcService};
+use crate::{documents::ready::Ready, request::exchange::Exchange, routes::GrpcService};
 
 /// Prefix of every gRPC content type.
 const CONTENT_TYPE: &[u8] = b"application/grpc";

@@ -13,13 +13,17 @@ use protocol::{
 
 use super::text::{self, json_message};
 use crate::{
-    body,
-    decoded_request::DecodedRequest,
-    exchange::Exchange,
-    negotiate::{DialectChoice, NegotiationError},
-    respond::{Envelope, ResponseFormat},
-    sse,
-    version::Version,
+    request::{
+        body,
+        decoded_request::DecodedRequest,
+        exchange::Exchange,
+        negotiate::{DialectChoice, NegotiationError},
+        version::Version,
+    },
+    response::{
+        respond::{Envelope, ResponseFormat},
+        sse,
+    },
 };
 
 /// Why a body is not a call.

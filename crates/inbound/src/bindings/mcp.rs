@@ -2,7 +2,7 @@
 //!
 //! The library that speaks MCP is used in `mcp/sdk.rs` and below only. It gets the request after the exchange has
 //! decided about host, origin and credential and has read the body; its handler takes the exchange of the request and
-//! calls the agent with a [`DecodedRequest`](crate::decoded_request::DecodedRequest), like every other binding. Progress,
+//! calls the agent with a [`DecodedRequest`](crate::request::decoded_request::DecodedRequest), like every other binding. Progress,
 //! questions and cancellation of a call are those of its task.
 
 mod call;
@@ -22,8 +22,8 @@ use protocol::{
 
 use self::message::Head;
 use crate::{
-    exchange::Exchange,
-    respond::{self, Envelope, ResponseFormat},
+    request::exchange::Exchange,
+    response::respond::{self, Envelope, ResponseFormat},
 };
 pub use sdk::McpError;
 pub(crate) use sdk::{McpEndpoint, serve};

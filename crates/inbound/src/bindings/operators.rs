@@ -34,10 +34,9 @@ use tracing::Instrument as _;
 
 use super::run;
 use crate::{
-    audit::AuditEntry,
-    body,
-    exchange::Exchange,
-    respond::{self, to_caller_error},
+    access::audit::AuditEntry,
+    request::{body, exchange::Exchange},
+    response::respond::{self, to_caller_error},
     routes::Path as RoutePath,
 };
 

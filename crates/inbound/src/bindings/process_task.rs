@@ -18,7 +18,7 @@ use protocol::{
 };
 
 use super::run;
-use crate::{exchange::Exchange, respond};
+use crate::{request::exchange::Exchange, response::respond};
 
 /// The name of the request in the access log.
 pub(crate) const METHOD: &str = "process-task";

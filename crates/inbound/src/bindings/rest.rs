@@ -14,12 +14,11 @@ use protocol::{
 };
 
 use crate::{
-    body,
-    decoded_request::DecodedRequest,
-    exchange::Exchange,
-    negotiate::NegotiationError,
-    refusal::{self, Refusal},
-    respond::{self, Envelope},
+    request::{body, decoded_request::DecodedRequest, exchange::Exchange, negotiate::NegotiationError},
+    response::{
+        refusal::{self, Refusal},
+        respond::{self, Envelope},
+    },
 };
 
 /// The served paths, for the error text of an unknown path.

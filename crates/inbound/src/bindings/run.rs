@@ -28,11 +28,9 @@ use super::{
     skill_call::{self, Input},
 };
 use crate::{
-    decoded_request::DecodedRequest,
-    exchange::Exchange,
-    respond::{self, Envelope, ResponseFormat},
+    request::{decoded_request::DecodedRequest, exchange::Exchange, version::AcceptedVersions},
+    response::respond::{self, Envelope, ResponseFormat},
     routes,
-    version::AcceptedVersions,
 };
 
 /// The name of a call in the access log.

@@ -18,7 +18,11 @@ use protocol::{
 };
 
 use super::rest;
-use crate::{decoded_request::DecodedRequest, exchange::Exchange, respond, routes::Handler};
+use crate::{
+    request::{decoded_request::DecodedRequest, exchange::Exchange},
+    response::respond,
+    routes::Handler,
+};
 
 /// Handles one request whose body is the message.
 pub(crate) async fn handle(exchange: Exchange, body: Body) -> Response {

@@ -29,7 +29,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use crate::body;
+use crate::request::body;
 
 /// The most that is discarded of a refused body.
 pub(super) const MAX_DISCARDED: u64 = 256 << 20;

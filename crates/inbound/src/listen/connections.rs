@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Caps;
-use crate::{metrics::ServerMetrics, network::network};
+use crate::{addresses::network::network, metrics::ServerMetrics};
 
 /// The connections that are open now.
 #[derive(Default)]

@@ -21,7 +21,7 @@ use hyper::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{connection_io::MAX_DISCARDED, streams::StreamCollector};
-use crate::body;
+use crate::request::body;
 
 /// The body of a request. What is left of it when it is dropped is discarded by the connection.
 pub(super) struct RefusableBody {

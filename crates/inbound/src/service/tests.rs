@@ -15,8 +15,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    auth::AuthOptions,
-    caller::Caller,
+    access::{auth::AuthOptions, caller::Caller},
     routes::{self, Access, GrpcService, Methods, Path, Row, TABLE},
 };
 

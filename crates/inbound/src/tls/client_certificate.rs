@@ -109,7 +109,7 @@ impl ClientCertificate {
         while self.check(clock.now()).is_ok() {
             tokio::select! {
                 _ = changes.changed() => {}
-                () = crate::access_watch::passed(clock, self.not_after) => {}
+                () = crate::access::access_watch::passed(clock, self.not_after) => {}
             }
         }
     }

@@ -19,10 +19,9 @@ use protocol::{
     json::read::{Node, Path, Read},
 };
 
-use super::super::{
-    directory::{Directory, ListedAgent},
-    failure::{Failure, code},
-};
+use crate::cli::calls::directory::{Directory, ListedAgent};
+
+use crate::cli::failure::{Failure, code};
 pub(super) use follow::{ListWatch, follow};
 
 /// Cards that are requested concurrently.

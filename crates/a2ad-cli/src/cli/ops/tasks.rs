@@ -7,10 +7,10 @@ use protocol::{
 };
 
 use crate::cli::{
+    calls::outcome,
     failure::Failure,
     named_value::NamedValue,
     operators::{Access, List, OperatorFlags, counted, read_time},
-    outcome,
 };
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use engine::Tenant;
 use http::{HeaderMap, HeaderName};
 use protocol::{Error, Violation};
 
-use crate::endpoint::check_tenant;
+use crate::request::endpoint::check_tenant;
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 

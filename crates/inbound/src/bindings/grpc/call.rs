@@ -19,8 +19,12 @@ use super::{
     stream::{self, StreamContext},
 };
 use crate::{
-    access_log::CallEntry, admit::extensions, decoded_request::DecodedRequest, exchange::Exchange,
-    negotiate::Negotiation, reply_form, respond, version::AcceptedVersions,
+    admit::extensions,
+    request::{
+        access_log::CallEntry, decoded_request::DecodedRequest, exchange::Exchange, negotiate::Negotiation,
+        version::AcceptedVersions,
+    },
+    response::{reply_form, respond},
 };
 
 /// Compression of the request's message.

@@ -14,7 +14,7 @@ use tonic_health::pb::{
 
 use super::reflection::{V1, V1_ALPHA};
 use crate::{
-    ready::{Phase, Ready},
+    documents::ready::{Phase, Ready},
     routes::MAX_NAME_REQUEST,
 };
 

@@ -15,7 +15,7 @@ use protocol::{
 };
 
 use super::status::Refusal;
-use crate::body::BodyTimer;
+use crate::request::body::BodyTimer;
 
 /// Bytes of the flag and the length.
 const PREFIX: usize = 5;

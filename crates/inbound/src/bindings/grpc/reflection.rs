@@ -8,7 +8,7 @@ use tonic_reflection::{
     server::{Builder, Error, v1, v1alpha},
 };
 
-use crate::{ready::Ready, routes::MAX_NAME_REQUEST};
+use crate::{documents::ready::Ready, routes::MAX_NAME_REQUEST};
 
 pub(super) const V1: &str = pb::v1::server_reflection_server::SERVICE_NAME;
 /// The older version of the service, which many tools still use.

@@ -23,7 +23,10 @@ use super::{
     message::{self, ReplySubject},
     status::{self, Refusal, StatusWriter},
 };
-use crate::{access_log::StreamEntry, respond, trace::RequestId};
+use crate::{
+    request::{access_log::StreamEntry, trace::RequestId},
+    response::respond,
+};
 
 /// Metadata: the id of the stream's first event.
 const FIRST: HeaderName = HeaderName::from_static("a2ad-first-event-id");

@@ -10,7 +10,11 @@ use protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{bindings::skill_call, decoded_request::DecodedRequest, exchange::Exchange, respond};
+use crate::{
+    bindings::skill_call,
+    request::{decoded_request::DecodedRequest, exchange::Exchange},
+    response::respond,
+};
 
 /// The end of a turn.
 pub(super) struct Ended {

@@ -6,7 +6,11 @@ use protocol::{
     rest::percent_decode,
 };
 
-use crate::{card::CardBuilder, endpoint::Endpoint, exchange::Exchange, routes::PathProfile};
+use crate::{
+    documents::card::CardBuilder,
+    request::{endpoint::Endpoint, exchange::Exchange},
+    routes::PathProfile,
+};
 
 const SCHEME: &str = "a2a://agents/";
 const SUFFIX: &str = "/card";

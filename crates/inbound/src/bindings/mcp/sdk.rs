@@ -41,8 +41,10 @@ use super::{
     message::{self, Head, MethodHandler},
 };
 use crate::{
-    access_watch::AccessWatch, audit, exchange::Exchange, open_streams::OpenStream, respond::Envelope,
-    server_state::ServerState, sse,
+    access::{access_watch::AccessWatch, audit, open_streams::OpenStream},
+    request::exchange::Exchange,
+    response::{respond::Envelope, sse},
+    server_state::ServerState,
 };
 
 /// The sessions of all callers. When it is dropped, they end.

@@ -15,7 +15,7 @@ use protocol::{
     },
 };
 
-use crate::{bindings::skill_call::Input, exchange::Exchange};
+use crate::{bindings::skill_call::Input, request::exchange::Exchange};
 
 /// Tools on one page of a list.
 const PAGE: usize = 1_000;

@@ -10,7 +10,7 @@ use super::{
     agent_document::{self, OperatorAgent},
     failure, named, query_parameters, respond,
 };
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 /// `GET`: the agents by id: those of the catalog, or without a configuration those that the store knows.
 pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {

@@ -7,7 +7,7 @@ use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, json::write::Writer};
 
 use super::{failure, query_parameters, respond};
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 const LIMIT: u64 = 100;
 const MAX_LIMIT: u64 = 1_000;

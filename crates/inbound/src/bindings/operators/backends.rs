@@ -5,7 +5,7 @@ use http::StatusCode;
 use protocol::{Error, Timestamp, json::write::Writer};
 
 use super::{agent_document::number, query_parameters, respond};
-use crate::{exchange::Exchange, operator_reports::BackendHealth};
+use crate::{operator_reports::BackendHealth, request::exchange::Exchange};
 
 /// `GET`: empty for a server whose application has its own backends.
 pub(super) fn list(exchange: &Exchange) -> Result<Response, Error> {

@@ -5,7 +5,7 @@ use http::StatusCode;
 use protocol::{Error, ErrorKind};
 
 use super::{config_document, query_parameters, respond};
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 /// `GET`
 pub(super) fn show(exchange: &Exchange) -> Result<Response, Error> {

@@ -5,7 +5,7 @@ use http::StatusCode;
 use protocol::Error;
 
 use super::{failure, query_parameters, respond, task_document};
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 /// `GET`
 pub(super) async fn show(exchange: &Exchange) -> Result<Response, Error> {

@@ -6,7 +6,7 @@ use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
 use super::{Subject, delivery_document, failure, named, query_parameters, respond, tasks::read_size};
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 const PAGE_SIZE: usize = 50;
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
 use super::{Subject, failure, key_document, named, query_parameters, read_object, respond};
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 /// `GET`, with `?agent=` those of one agent.
 pub(super) async fn list(exchange: &Exchange) -> Result<Response, Error> {

@@ -12,7 +12,7 @@ use protocol::{
 };
 
 use super::{Subject, failure, named, query_parameters, respond, task_document};
-use crate::{exchange::Exchange, respond::with_note};
+use crate::{request::exchange::Exchange, response::respond::with_note};
 
 const PAGE_SIZE: usize = 50;
 const MAX_PAGE_SIZE: usize = 100;

@@ -16,9 +16,8 @@ use protocol::{
 
 use super::{located, result::encode_state};
 use crate::{
-    access_log::CallEntry,
-    exchange::Exchange,
-    sse::{self, EventEncoder},
+    request::{access_log::CallEntry, exchange::Exchange},
+    response::sse::{self, EventEncoder},
 };
 
 /// Responds to a call with its events.

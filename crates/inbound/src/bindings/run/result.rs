@@ -12,7 +12,7 @@ use protocol::{
     rest::percent_encode,
 };
 
-use crate::{bindings::skill_call, respond};
+use crate::{bindings::skill_call, response::respond};
 
 /// The response for a task: its status code is the task's state.
 pub(super) fn of_task(task: &Task, memory: Arc<Reservation>) -> Response {

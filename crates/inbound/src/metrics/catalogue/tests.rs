@@ -6,8 +6,8 @@ use engine::{Catalog, Clock, Engine, Feed, Limits};
 
 use super::*;
 use crate::{
+    documents::ready::Ready,
     metrics::{exposition::Format, page},
-    ready::Ready,
     server_state::{ServerOptions, ServerState},
 };
 

@@ -32,10 +32,9 @@ use super::{
     seen::Seen,
 };
 use crate::{
-    auth::NamedSecret,
-    caller::Caller,
-    connection::Scheme,
-    ready::Ready,
+    access::{auth::NamedSecret, caller::Caller},
+    documents::ready::Ready,
+    request::connection::Scheme,
     routes::{self, RouteSet},
     server_state::{ServerOptions, ServerState},
     service::{HttpService, ServiceTarget},

@@ -13,7 +13,7 @@ use super::{
     convert::invalid_params,
     question::{Answer, Question},
 };
-use crate::exchange::Exchange;
+use crate::request::exchange::Exchange;
 
 /// The longest time for an answer. A call that waits keeps its session and its connection.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10 * 60);

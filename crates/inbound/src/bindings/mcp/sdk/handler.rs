@@ -36,6 +36,7 @@ use super::{
     tool_call,
 };
 use crate::{
+    access::caller::Caller,
     bindings::{
         mcp::{
             NAME, cards,
@@ -43,9 +44,7 @@ use crate::{
         },
         skill_call::{self, Input},
     },
-    caller::Caller,
-    connection::Connection,
-    exchange::Exchange,
+    request::{connection::Connection, exchange::Exchange},
     server_state::ServerState,
 };
 

@@ -30,7 +30,7 @@ use rmcp::{
 };
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
-use crate::access_watch::AccessWatch;
+use crate::access::access_watch::AccessWatch;
 
 /// How long a session without open streams is kept.
 const IDLE: Duration = Duration::from_secs(30 * 60);

@@ -23,7 +23,7 @@ use crate::{
         call::{self, Ended, Outcome, Progress},
         tools::{Output, Target},
     },
-    exchange::Exchange,
+    request::exchange::Exchange,
 };
 
 /// The most questions that one call asks of a client that answers while it is open.

@@ -1,0 +1,31 @@
+//! `a2ad tasks watch`: follows an existing task, reconnecting as often as needed.
+
+use clap::Args;
+use client::Follow;
+
+use crate::cli::{
+    calls::{
+        session::{Session, SessionFlags},
+        stream,
+    },
+    failure::Failure,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchFlags {
+    #[command(flatten)]
+    session: SessionFlags,
+    /// Id of the task.
+    #[arg(value_name = "TASK")]
+    task: String,
+}
+
+pub(super) fn run(flags: WatchFlags) -> Result<u8, Failure> {
+    let WatchFlags { session, task } = flags;
+    Session::run(session, |session| async move {
+        let client = session.client().await?;
+        let follow = Follow::watch(&client, task).await?;
+        session.record_task(follow.task_id());
+        stream::print(&session, follow).await
+    })
+}

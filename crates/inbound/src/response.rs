@@ -1,0 +1,6 @@
+//! Replies, errors and event streams as HTTP responses.
+
+pub(crate) mod refusal;
+pub(crate) mod reply_form;
+pub(crate) mod respond;
+pub(crate) mod sse;
