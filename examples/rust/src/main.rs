@@ -1,5 +1,5 @@
 //! An HTTP function and an MCP server as the skills of an agent:
-//! `cargo run -p a2ad --features mcp --example tools -- 127.0.0.1:4245 http://127.0.0.1:9000/fx npx -y SERVER`, then
+//! `cargo run -- 127.0.0.1:4245 http://127.0.0.1:9000/fx npx -y SERVER` in this folder, then
 //! `a2ad send http://127.0.0.1:4245 --skill fx --data '{"amount": 3}'`
 
 use a2ad::{
