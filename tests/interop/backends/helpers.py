@@ -93,6 +93,11 @@ class Server:
         result = self.rpc('SendMessage', params, agent)
         return result['task']
 
+    def post_answer(self, part: Json, task: str) -> None:
+        """Sends a message to a task that may take no more messages."""
+        body = {'jsonrpc': '2.0', 'id': 1, 'method': 'SendMessage', 'params': send_params('', (part,), True, {'taskId': task})}
+        self.post('/a2a/main', body, {'A2A-Version': '1.0'})
+
     def stream(self, skill: str, *parts: Json, agent: str = 'main', **fields: Any) -> Iterator[Json]:
         """Sends a message to a skill; the events as they arrive."""
         params = send_params(skill, parts, True, fields)
