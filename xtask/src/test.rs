@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What runs side by side. Each lane is a list of commands of `cargo xtask`, one after another; suites that share an
-/// environment are in one lane. Some proofs are smaller than by default, and their time goals are relaxed to hang guards;
+/// environment install it one after another. Some proofs are smaller than by default, and their time goals are relaxed to hang guards;
 /// `cargo xtask verify` fails on the goals themselves.
 const LANES: &[&[&str]] = &[
     &[
@@ -36,16 +36,6 @@ const LANES: &[&[&str]] = &[
         "interop backends",
         "interop mcp",
         "interop auth",
-        "interop push",
-        "interop tls",
-        "interop streams-1.3.0",
-        "interop streams-0.3.26",
-        "interop streams-0.3.22",
-        "interop streams-0.3.10",
-        "interop streams-0.2.16",
-        "interop server-python",
-        "interop server-python03",
-        "interop server-javascript",
     ],
     // These build programs; the last one has none of the others' packages.
     &["interop telemetry", "interop rust", "interop draft", "fuzz"],
@@ -71,7 +61,7 @@ const LANES: &[&[&str]] = &[
         "verify backup_under_load --rounds 5",
         "verify disk_faults --faults 6 --relaxed --unprivileged",
     ],
-    // Proofs that wait.
+    // Proofs that wait, and then suites whose packages are installed by now.
     &[
         "verify slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
         "verify webhook_outage --relaxed --deliveries 1000 --down-seconds 15",
@@ -82,6 +72,16 @@ const LANES: &[&[&str]] = &[
         "verify slow_resumes --seconds 5",
         "verify poison_tasks --relaxed",
         "verify cancel_grace --cancels 500",
+        "interop push",
+        "interop tls",
+        "interop streams-1.3.0",
+        "interop streams-0.3.26",
+        "interop streams-0.3.22",
+        "interop streams-0.3.10",
+        "interop streams-0.2.16",
+        "interop server-python",
+        "interop server-python03",
+        "interop server-javascript",
     ],
 ];
 
