@@ -1,6 +1,6 @@
 //! The commands and configurations of README.md and of the pages below `docs` work as they are written.
 //!
-//! A block of the language `sh` is run, unless its fence says `no_run`: such a block needs the network, another program
+//! A block of the language `sh` is run, unless its fence has `no_run`: such a block needs the network, another program
 //! or minutes. The blocks of a page run in one shell, in a folder of their own, beside a server with the demo agents
 //! whose address replaces that of the page. A comment `# prints: TEXT` states what a command before it prints. A block
 //! of the language `toml` is a configuration that `a2ad check` accepts. The Python and JavaScript programs of the README

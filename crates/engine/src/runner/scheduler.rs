@@ -83,8 +83,10 @@ pub(super) struct Ticket {
     caller: CallerId,
     key: Key,
     number: u64,
-    /// Of work that waits for its skill: as in [`Grant`], and what counts it as a turn that may ask.
-    awaited: Option<(Timestamp, Option<Arc<AskingTurn>>)>,
+    /// As in [`Grant`].
+    skill_by: Option<Timestamp>,
+    /// Of work that waits for its skill.
+    asking: Option<Arc<AskingTurn>>,
 }
 
 /// Work to be claimed; it has a slot.
@@ -231,7 +233,7 @@ impl Scheduler {
             let stage = Stage::Arriving(number);
             self.insert(no, Known { caller, at, suspect: false, stage, skill_by: None, asking });
         }
-        Arrived::Wait(Ticket { caller, key: (at, no), number, awaited: None })
+        Arrived::Wait(Ticket { caller, key: (at, no), number, skill_by: None, asking: None })
     }
 
     /// Decides about a message whose skill is not known yet. `None`: too much waits already.
@@ -249,8 +251,7 @@ impl Scheduler {
         let caller = self.classes.caller(scope);
         self.classes.retain(caller);
         self.arrivals += 1;
-        let awaited = Some((skill_by, asking));
-        Some(Ticket { caller, key: (at, no), number: self.arrivals, awaited })
+        Some(Ticket { caller, key: (at, no), number: self.arrivals, skill_by: Some(skill_by), asking })
     }
 
     /// The skill of a task whose caller has a slot is not known yet: the task waits until this time at most.
@@ -280,7 +281,7 @@ impl Scheduler {
 
     /// The message of the ticket is recorded: its turn can be claimed.
     pub(super) fn recorded(&mut self, ticket: &Ticket) {
-        let Ticket { caller, key: (at, no), number, .. } = *ticket;
+        let Ticket { caller, key: (at, no), number, skill_by, ref asking } = *ticket;
         match self.known.get_mut(&no) {
             Some(known) if known.stage == Stage::Arriving(number) => {
                 known.stage = Stage::Waiting;
@@ -288,11 +289,8 @@ impl Scheduler {
             }
             Some(Known { stage: Stage::Waiting | Stage::Granted, .. }) => {}
             Some(_) | None => {
-                let removed = self.remove(no);
-                let awaited = ticket.awaited.clone();
-                let stage = awaited.as_ref().map_or(Stage::Waiting, |_| Stage::Unselected);
-                let (skill_by, asking) = awaited.unzip();
-                let asking = asking.flatten().or(removed);
+                let asking = asking.clone().or(self.remove(no));
+                let stage = skill_by.map_or(Stage::Waiting, |_| Stage::Unselected);
                 self.insert(no, Known { caller, at, suspect: false, stage, skill_by, asking });
             }
         }

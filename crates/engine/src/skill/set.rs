@@ -57,17 +57,7 @@ enum Work {
 impl SkillSet {
     /// The skills of an agent that does the work of all of them, and knows what to do without one.
     pub fn shared(work: DynAgent, skills: impl IntoIterator<Item = Skill>) -> Self {
-        let card = AgentSkill {
-            id: String::new(),
-            name: String::new(),
-            description: String::new(),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_modes: Vec::new(),
-            output_modes: Vec::new(),
-            security_requirements: Vec::new(),
-        };
-        let own = Arc::new(Skill::new(card, work));
+        let own = Arc::new(Skill::new(AgentSkill::default(), work));
         Self::with(skills.into_iter().map(Arc::new).collect(), |_| Work::Shared(own))
     }
 

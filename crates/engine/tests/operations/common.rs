@@ -260,16 +260,7 @@ impl Setup {
 }
 
 pub(crate) fn skill(id: &str) -> AgentSkill {
-    AgentSkill {
-        id: id.into(),
-        name: id.into(),
-        description: String::new(),
-        tags: Vec::new(),
-        examples: Vec::new(),
-        input_modes: Vec::new(),
-        output_modes: Vec::new(),
-        security_requirements: Vec::new(),
-    }
+    AgentSkill { id: id.into(), name: id.into(), ..AgentSkill::default() }
 }
 
 pub(crate) fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> RegisteredAgent {

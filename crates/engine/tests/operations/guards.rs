@@ -79,7 +79,7 @@ impl SkillSchema for Large {
     }
 }
 
-/// Does what the message says.
+/// Does what the message asks for.
 async fn work(turn: Turn) -> AgentResult<Outcome> {
     let text = turn.text();
     let text = turn.arguments().map_or(text.as_str(), Json::as_str);

@@ -16,7 +16,7 @@ use crate::{
 const START: i64 = 1_000_000;
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// A skill that says its id.
+/// A skill whose result is its id.
 fn draw() -> Skill {
     let work = agent_fn(async |turn: Turn| Outcome::done_with(turn.skill.unwrap_or_default()));
     let run = RunSettings { deadline: Some(DEADLINE), ..RunSettings::default() };

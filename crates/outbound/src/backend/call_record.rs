@@ -60,7 +60,7 @@ impl CallRecord {
         self.lock().calls += 1;
     }
 
-    /// The call has ended by itself: what ends a cancelled call says nothing about the backend.
+    /// The call has ended by itself. Not for a cancelled call, whose end is no failure of the backend.
     pub(crate) fn end(&self, result: &AgentResult<Reply>) {
         let error = match result {
             Ok(Reply::Failed(failure)) => Some(text_of(failure)),

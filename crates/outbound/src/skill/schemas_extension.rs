@@ -76,16 +76,7 @@ mod tests {
     }
 
     fn without_schema(id: usize) -> Skill {
-        let card = AgentSkill {
-            id: format!("s{id}"),
-            name: String::new(),
-            description: String::new(),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_modes: Vec::new(),
-            output_modes: Vec::new(),
-            security_requirements: Vec::new(),
-        };
+        let card = AgentSkill { id: format!("s{id}"), ..AgentSkill::default() };
         Skill::new(card, DynAgent::new(agent_fn(|_| async { AgentResult::Ok(Outcome::done()) })))
     }
 

@@ -87,7 +87,7 @@ pub struct AgentExtension {
 }
 
 /// One capability of an agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentSkill {
     /// Unique within the card.
     pub id: String,
