@@ -101,6 +101,11 @@ impl ServerProcess {
         self.process.log()
     }
 
+    /// Waits until the process has written a text to its log.
+    pub(crate) async fn wait_for_log(&self, text: &str) -> anyhow::Result<()> {
+        Ok(self.process.wait_for_log(text).await?)
+    }
+
     /// Kills the process with SIGKILL.
     pub(crate) async fn kill(self) -> anyhow::Result<()> {
         Ok(self.process.kill().await?)

@@ -39,6 +39,9 @@ pub(super) async fn one_warning(at: &Fixture) -> CheckResult {
         let client = TestClient::new(&program.server, path, "echo");
         client.hello().await?.has_state("completed")?;
     }
+    // Lines are written in order, and those of the calls are the last.
+    let logged = program.wait_for_log(r#""target":"a2ad::call""#).await;
+    logged.map_err(|error| mismatch("lines for the calls", error))?;
     let log = program.log();
     let warnings = log.lines().filter(|line| is_warning(line));
     match warnings.clone().count() {
