@@ -176,17 +176,14 @@ fn check_literal(bytes: &[u8], at: usize, literal: &[u8]) -> Result<usize, usize
     if same == literal.len() { Ok(at + same) } else { Err(at + same) }
 }
 
+/// Whether a text can stand between quotes as it is.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    skip_plain(text, 0) == text.len()
+}
+
 /// The first offset from `at` that ends a run of plain string bytes: a quote, a backslash or a control
 /// character.
 fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
-    // Most strings are short, and some have many escapes: the first 16 bytes are checked one by one.
-    let near = bytes.len().min(at + 16);
-    while at < near {
-        if is_special(bytes[at]) {
-            return at;
-        }
-        at += 1;
-    }
     let mut rest = bytes.get(at..).unwrap_or_default();
     while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
         let chunk = u64::from_le_bytes(*eight);

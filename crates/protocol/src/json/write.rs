@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 
-use super::Json;
+use super::{Json, lex};
 
 /// Builds one JSON document.
 #[derive(Default)]
@@ -57,7 +57,8 @@ impl Writer {
     /// Writes a string value.
     pub fn string(&mut self, text: &str) {
         self.separate();
-        if is_plain(text.as_bytes()) {
+        if lex::is_plain(text.as_bytes()) {
+            self.out.reserve(text.len() + "\"\":".len());
             self.out.push(b'"');
             self.out.extend_from_slice(text.as_bytes());
             self.out.push(b'"');
@@ -160,11 +161,6 @@ impl Writer {
         }
         self.comma = true;
     }
-}
-
-/// Whether a text needs no escape. There is no early exit, so that the loop can be vectorised.
-fn is_plain(text: &[u8]) -> bool {
-    text.iter().fold(true, |plain, &byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\'))
 }
 
 #[cfg(test)]
