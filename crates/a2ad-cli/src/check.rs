@@ -16,8 +16,8 @@ use protocol::json::write::Writer;
 
 use crate::config::{
     self, AUTH_NAMES, AgentAuth, AgentConfig, AuthConfig, CARD_NAMES, Config, ConfigFile, DEDUPE_NAMES,
-    END_USER_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation, ListenCheck, Mode, ON_CRASH_NAMES,
-    ProfileName, REPLY_NAMES, ServerMode, is_open_ended,
+    END_USER_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, ListenCheck, Mode, ON_CRASH_NAMES, ProfileName,
+    ProtocolVersion, REPLY_NAMES, ServerMode, is_open_ended,
 };
 
 /// What `a2ad check` prints for a configuration file with this path and content, or its problems, one line each. For
@@ -35,7 +35,7 @@ pub fn check_config(path: &Path, content: &str) -> Result<String, Vec<String>> {
 /// What a configuration would run, as text.
 pub(crate) fn describe(config: &Config) -> String {
     let dialects: Vec<&str> =
-        config.protocol.dialects.iter().map(|one| name(&Generation::NAMES, *one)).collect();
+        config.protocol.dialects.iter().map(|one| name(&ProtocolVersion::NAMES, *one)).collect();
     let mut out = format!(
         "mode      {}\nlisten    {}\nstore     {}\ndialects  {}\n",
         mode(config.server.mode),
@@ -209,7 +209,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
         });
         out.key("protocol").object(|out| {
             out.key("dialects")
-                .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
+                .array(&protocol.dialects, |out, one| out.string(name(&ProtocolVersion::NAMES, *one)));
             out.text("errors", name(&ERROR_NAMES, protocol.errors));
             out.key("lenient_version").boolean(protocol.lenient_version);
         });

@@ -156,8 +156,8 @@ pub(crate) struct CardConfig {
 /// `[protocol]`
 #[derive(Debug)]
 pub(crate) struct ProtocolConfig {
-    /// The accepted generations; at least one, no duplicates.
-    pub(crate) dialects: Vec<Generation>,
+    /// The accepted versions; at least one, no duplicates.
+    pub(crate) dialects: Vec<ProtocolVersion>,
     /// The table of HTTP and gRPC statuses for errors.
     pub(crate) errors: ErrorTable,
     /// Whether a 1.0 method without an `A2A-Version` header is accepted.
@@ -165,7 +165,7 @@ pub(crate) struct ProtocolConfig {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Generation {
+pub(crate) enum ProtocolVersion {
     Draft,
     /// 0.2 and 0.3, in all their bindings.
     V03,

@@ -128,7 +128,7 @@ async fn the_startup_log_line_describes_the_server() {
     assert_eq!(field("message"), "a2ad serves");
     assert_eq!(field("agents"), "approver, currency, demo, echo, slow-writer");
     assert_eq!(field("default_agent"), "demo");
-    assert_eq!(field("generations"), "1.0, 0.3, draft");
+    assert_eq!(field("versions"), "1.0, 0.3, draft");
     assert!(field("store").ends_with("/a2ad.db") && field("store").starts_with('/'), "{}", field("store"));
     assert!(field("callers").starts_with("anonymous"));
     assert!(field("try_it").starts_with(&format!("curl -s http://{}/a2a/demo ", program.address)));

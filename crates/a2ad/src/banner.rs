@@ -69,7 +69,7 @@ impl Banner<'_> {
             // Agents that require a credential.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
             default_agent = self.default_agent(),
-            generations = self.server_options.accepted_versions.labels().join(", "),
+            versions = self.server_options.accepted_versions.labels().join(", "),
             store = %absolute(self.store).display(),
             config = self.config.map(|file| absolute(file).display().to_string()),
             callers = self.callers(),

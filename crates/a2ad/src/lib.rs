@@ -1,4 +1,4 @@
-//! a2ad as a library: serves your own agents in every generation of A2A, with durable tasks.
+//! a2ad as a library: serves your own agents in every version of A2A, with durable tasks.
 //!
 //! ```no_run
 //! use a2ad::{Outcome, Result, Server, Turn, agent_fn};
@@ -27,7 +27,7 @@
 //! - [`call_agent`] sends one message to a remote agent; [`Client`] and [`Follow`](client::Follow) cover the other
 //!   operations, and [`text`](client::text) extracts the text of a result.
 //! - [`testing`] starts a server inside a test.
-//! - [`explain()`] converts a document of one generation to all others.
+//! - [`explain()`] converts a document of one version to all others.
 //!
 //! Every type that these functions take or return is in one of the modules, also where it comes from another crate.
 //!

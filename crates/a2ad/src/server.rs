@@ -360,7 +360,7 @@ impl Builder {
         self
     }
 
-    /// Which generations are accepted, and whether a 1.0 method must name its version. Default: all generations,
+    /// Which versions are accepted, and whether a 1.0 method must name its version. Default: all versions,
     /// and no.
     pub fn accepted_versions(mut self, accepted_versions: AcceptedVersions) -> Self {
         self.options.accepted_versions = accepted_versions;

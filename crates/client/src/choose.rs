@@ -14,12 +14,12 @@ pub(crate) struct Choice<'a> {
     pub(crate) dialect: Dialect,
 }
 
-/// The first JSON-RPC interface of the newest supported generation, or of the forced one. A card may omit a
-/// generation the agent supports, so a forced one is otherwise tried at the first JSON-RPC interface.
+/// The first JSON-RPC interface of the newest supported version, or of the forced one. A card may omit a
+/// version the agent supports, so a forced one is otherwise tried at the first JSON-RPC interface.
 pub(crate) fn choose(card: &AgentCard, forced: Option<Dialect>) -> Result<Choice<'_>, Error> {
     let callable: Vec<&AgentInterface> = card.interfaces.iter().filter(|one| is_jsonrpc(one)).collect();
     let of_dialect = |dialect: Dialect| {
-        let found = callable.iter().find(|one| generation(&one.version) == Some(dialect));
+        let found = callable.iter().find(|one| dialect_of(&one.version) == Some(dialect));
         found.map(|interface| Choice { interface, dialect })
     };
     let chosen = match forced {
@@ -38,7 +38,7 @@ fn is_jsonrpc(interface: &AgentInterface) -> bool {
 }
 
 /// The dialect of a version; patch numbers are ignored.
-fn generation(version: &str) -> Option<Dialect> {
+fn dialect_of(version: &str) -> Option<Dialect> {
     match version.trim() {
         "draft" => Some(Dialect::Draft),
         version => Dialect::of_version(version),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_interface_of_the_newest_generation_is_chosen() {
+    fn the_first_interface_of_the_newest_version_is_chosen() {
         let card = card(&[
             ("g:1", "GRPC", "1.0"),
             ("http://oldest", "JSONRPC", "0.1"),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn forced_generation_missing_from_the_card_uses_the_first_interface() {
+    fn forced_version_missing_from_the_card_uses_the_first_interface() {
         let card = card(&[("g:1", "GRPC", "1.0"), ("http://old", "JSONRPC", "0.3.0")]);
         let choice = choose(&card, Some(Dialect::Draft)).unwrap();
         assert_eq!((choice.interface.url.as_str(), choice.dialect), ("http://old", Dialect::Draft));

@@ -175,7 +175,7 @@ fn decode(body: &[u8]) -> Result<(Dialect, AgentCard), Error> {
     Ok(read_card(Node::new(raw, &Path::Root))?)
 }
 
-/// A card without members of a later generation is a draft card or a minimal 0.2 card; its location tells
+/// A card without members of a later version is a draft card or a minimal 0.2 card; its location tells
 /// which is more likely.
 fn ambiguous(form: Dialect, location: CardLocation) -> Option<(Dialect, Dialect)> {
     match (form, location) {

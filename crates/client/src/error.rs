@@ -56,7 +56,7 @@ pub enum Error {
         /// The URL where the search started.
         url: String,
     },
-    /// The card has no JSON-RPC interface in a supported generation.
+    /// The card has no JSON-RPC interface in a supported version.
     #[error("the agent's card offers no JSON-RPC interface this client supports, only {offered}")]
     NoInterface {
         /// The interfaces it has.

@@ -1,4 +1,4 @@
-//! Client for one remote agent over JSON-RPC, in whichever generation of the protocol the agent supports.
+//! Client for one remote agent over JSON-RPC, in whichever version of the protocol the agent supports.
 //!
 //! [`call_agent`] sends a text and returns the text of the result. [`Client`] has one method for each
 //! operation of A2A. [`Follow`] follows one message to its outcome: it reconnects when the connection breaks
@@ -26,7 +26,7 @@
 //! - **Redirects** are not followed, because credentials must not be sent to a host that the caller did not
 //!   choose. They are [`Error::Redirected`] with the target.
 //! - **Retries.** A [`Client`] does not retry. One exception is safe: if an agent's card does not show which
-//!   of two old generations it uses and it does not know the method of the first, the call is made in the
+//!   of two old versions it uses and it does not know the method of the first, the call is made in the
 //!   other one. [`Follow`] retries with backoff for as long as the caller waits, and sends a message again
 //!   only to agents that deduplicate it.
 //! - **TLS** uses rustls with aws-lc-rs and the root certificates of the platform, unless

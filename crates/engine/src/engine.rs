@@ -85,7 +85,7 @@ pub struct Call {
     pub idempotency_key: Option<String>,
     /// Where to resume the task's event stream.
     pub resume: Option<Resume>,
-    /// The endpoint and the caller's protocol generation; they decide which transitions are allowed and which replies are
+    /// The endpoint and the caller's protocol version; they decide which transitions are allowed and which replies are
     /// possible.
     pub origin: Origin,
     /// How long a blocking send waits for the outcome at most, if that is less than the limit of the server.

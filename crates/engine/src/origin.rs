@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// The endpoint or generation as people read it, in logs and output.
+    /// The endpoint or version as people read it, in logs and output.
     pub fn label(self) -> &'static str {
         match self {
             Self::A2a(dialect) => dialect.label(),

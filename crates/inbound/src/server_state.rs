@@ -41,7 +41,7 @@ use crate::{
 pub struct ServerOptions {
     /// Limit of a request body and of a gRPC message.
     pub max_body_bytes: usize,
-    /// Which protocol generations are accepted.
+    /// Which protocol versions are accepted.
     pub accepted_versions: AcceptedVersions,
     /// The edition of the status table used by HTTP+JSON and gRPC.
     pub errors: ErrorTable,
@@ -72,7 +72,7 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// Bodies up to 16 MiB, every generation, and no rate limits.
+    /// Bodies up to 16 MiB, every version, and no rate limits.
     fn default() -> Self {
         Self {
             max_body_bytes: 16 << 20,

@@ -1,4 +1,4 @@
-//! The wire forms of the protocol's generations. Each is a set of pure encode and decode functions on the one
+//! The wire forms of the protocol's versions. Each is a set of pure encode and decode functions on the one
 //! model.
 
 pub(crate) mod card;
@@ -29,7 +29,7 @@ use crate::{
     json::read::{Node, Read},
 };
 
-/// A generation of the protocol together with its wire form.
+/// A version of the protocol together with its wire form.
 ///
 /// Code asks for a rule ([`Dialect::rules`]) or matches all variants by name, so that a new dialect does not compile until
 /// each rule has been decided for it.
@@ -50,7 +50,7 @@ impl Dialect {
     /// Every dialect, oldest first.
     pub const ALL: [Self; 4] = [Self::Draft, Self::V03, Self::V03Proto, Self::V1];
 
-    /// The generation as people read it, in headers, logs and output.
+    /// The version as people read it, in headers, logs and output.
     pub fn label(self) -> &'static str {
         self.rules().label
     }
@@ -82,8 +82,8 @@ impl Dialect {
     }
 }
 
-/// Encoding options of a compatibility profile, where a generation leaves the form open. The default is the
-/// generation's own form.
+/// Encoding options of a compatibility profile, where a version leaves the form open. The default is the
+/// version's own form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Write the content type of a part under both `type` and `kind`.
@@ -94,7 +94,7 @@ pub struct Style {
     pub data_as_text: bool,
 }
 
-/// Decoding options of a compatibility profile that relax a generation's rules. The default is strict.
+/// Decoding options of a compatibility profile that relax a version's rules. The default is strict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leniency {
     /// Draft clients may omit the task id; the server assigns one.
@@ -103,7 +103,7 @@ pub struct Leniency {
     pub message_id_optional: bool,
 }
 
-/// Reads the card of a remote agent and detects its generation by its members. Each interface states its own
+/// Reads the card of a remote agent and detects its version by its members. Each interface states its own
 /// protocol version.
 pub fn read_card(node: Node<'_, '_>) -> Read<(Dialect, AgentCard)> {
     let object = node.object()?;

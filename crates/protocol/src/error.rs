@@ -18,7 +18,7 @@ pub struct Error {
     pub violations: Vec<Violation>,
     /// Machine-readable details: `taskId`, `supportedVersions`, ….
     pub facts: Vec<(&'static str, String)>,
-    /// Overrides the table's code for the generations before 1.0, where a compatibility profile needs
+    /// Overrides the table's code for the versions before 1.0, where a compatibility profile needs
     /// another.
     pub legacy_code: Option<i32>,
 }
@@ -84,9 +84,9 @@ pub struct ErrorRow {
     pub reason: &'static str,
     /// JSON-RPC code in A2A 1.0.
     pub code: i32,
-    /// JSON-RPC code in the generations before 1.0.
+    /// JSON-RPC code in the versions before 1.0.
     pub legacy_code: i32,
-    /// The fixed text of the generations before 1.0; clients compare it.
+    /// The fixed text of the versions before 1.0; clients compare it.
     pub legacy_message: &'static str,
     /// HTTP status of the REST binding by A2A 1.0.1.
     pub http: u16,

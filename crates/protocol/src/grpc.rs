@@ -1,4 +1,4 @@
-//! The protobuf wire forms of both generations that define a gRPC service.
+//! The protobuf wire forms of both versions that define a gRPC service.
 //!
 //! [`Service`] selects the codec, as [`Dialect`] does for JSON. Everything here converts bytes to values and
 //! back; routing and message framing belong to the binding.
@@ -90,7 +90,7 @@ impl Service {
         }
     }
 
-    /// The generation the service implements.
+    /// The version the service implements.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::V1 => Dialect::V1,

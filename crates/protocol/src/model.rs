@@ -1,6 +1,6 @@
 //! The data model shared by every wire form: each codec decodes into it and encodes from it.
 //!
-//! Names follow A2A 1.0, the richest generation. An optional field that is absent, empty or null on the wire
+//! Names follow A2A 1.0, the richest version. An optional field that is absent, empty or null on the wire
 //! is `None` here. Metadata and data content are kept as raw [`Json`](crate::Json) text, never as a parsed
 //! tree.
 

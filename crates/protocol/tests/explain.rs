@@ -153,7 +153,7 @@ fn a_request_is_shown_with_the_method_of_each_dialect() {
         v03,
         "a request, tasks/pushNotificationConfig/list, of 0.3 (JSON-RPC",
         &[
-            ("draft", &["lost        all of it: this generation has no method for ListPushConfigs"]),
+            ("draft", &["lost        all of it: this version has no method for ListPushConfigs"]),
             ("1.0", &[": ListTaskPushNotificationConfigs\n", "id → taskId"]),
         ],
     );
@@ -317,7 +317,7 @@ fn errors_name_the_invalid_field_in_one_line() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"tasks/make"}"#,
-            "method: \"tasks/make\" is not a method of any generation",
+            "method: \"tasks/make\" is not a method of any version",
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "as a request of 1.0: params.id: "),
         (

@@ -6,7 +6,7 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use super::{
-    AUTH_NAMES, Config, ConfigFile, Generation, Mode, ProfileName, Source,
+    AUTH_NAMES, Config, ConfigFile, Mode, ProfileName, ProtocolVersion, Source,
     agents::{DEDUPE_NAMES, END_USER_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
     backends::{ISOLATION_NAMES, PROTOCOL_NAMES},
     keys::{CHOSEN, DefaultValue, Effect, Key, KeyTable, TABLES},
@@ -144,7 +144,7 @@ fn enumeration(table: &KeyTable, key: &Key) -> Vec<&'static str> {
     match (table.path, key.name) {
         ("server", "mode") => names(&Mode::NAMES),
         ("card", "style") => names(&CARD_NAMES),
-        ("protocol", "dialects") => names(&Generation::NAMES),
+        ("protocol", "dialects") => names(&ProtocolVersion::NAMES),
         ("protocol", "errors") => names(&ERROR_NAMES),
         ("skills.ID", "builtin") => builtins::names(),
         ("skills.ID", "on_crash") => names(&ON_CRASH_NAMES),

@@ -11,7 +11,7 @@ use inbound::{CardShape, RateLimits};
 use protocol::ErrorTable;
 
 use super::{
-    CardConfig, Generation, Mode, ProtocolConfig, ServerConfig, StoreConfig, listen, mode,
+    CardConfig, Mode, ProtocolConfig, ProtocolVersion, ServerConfig, StoreConfig, listen, mode,
     read::{Parsed, Section},
     skills_folder,
     tree::Item,
@@ -155,7 +155,7 @@ pub(super) fn otlp(section: &Section<'_>) -> Option<String> {
     Some(endpoint)
 }
 
-impl Generation {
+impl ProtocolVersion {
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("draft", Self::Draft), ("0.3", Self::V03), ("1.0", Self::V1)];
 }
@@ -164,13 +164,13 @@ pub(crate) const ERROR_NAMES: [(&str, ErrorTable); 2] =
     [("1.0.1", ErrorTable::V1_0_1), ("1.0.0", ErrorTable::V1_0_0)];
 
 pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
-    let dialects = section.list("dialects", |item| item.one_of(&Generation::NAMES));
+    let dialects = section.list("dialects", |item| item.one_of(&ProtocolVersion::NAMES));
     if dialects.is_empty() {
         section.report("dialects", "expected at least one of draft, 0.3, 1.0");
     }
-    let is_accepted = |generation: &Generation| dialects.contains(generation);
+    let is_accepted = |version: &ProtocolVersion| dialects.contains(version);
     ProtocolConfig {
-        dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(is_accepted).collect(),
+        dialects: ProtocolVersion::NAMES.into_iter().map(|name| name.1).filter(is_accepted).collect(),
         errors: section.value("errors", |item| item.one_of(&ERROR_NAMES)),
         lenient_version: section.value("lenient_version", Item::boolean),
     }

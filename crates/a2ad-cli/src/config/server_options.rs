@@ -3,18 +3,18 @@
 use a2ad::internal::ListenAddress;
 use inbound::{AcceptedVersions, CardOptions, MountedHosts, Profile, ServerOptions};
 
-use super::{Config, Generation, ProfileName};
+use super::{Config, ProfileName, ProtocolVersion};
 
 impl Config {
     /// The options of a server that listens on these addresses.
     pub(crate) fn server_options(&self, addresses: &[ListenAddress]) -> ServerOptions {
-        let accepts = |generation| self.protocol.dialects.contains(&generation);
+        let accepts = |version| self.protocol.dialects.contains(&version);
         ServerOptions {
             max_body_bytes: self.max_body_bytes,
             accepted_versions: AcceptedVersions {
-                draft: accepts(Generation::Draft),
-                v03: accepts(Generation::V03),
-                v1: accepts(Generation::V1),
+                draft: accepts(ProtocolVersion::Draft),
+                v03: accepts(ProtocolVersion::V03),
+                v1: accepts(ProtocolVersion::V1),
                 lenient_version: self.protocol.lenient_version,
             },
             errors: self.protocol.errors,

@@ -1,7 +1,7 @@
 //! What a client is informed of when an agent asks for credentials: a data part `{"schemes": ["Bearer"]}`.
 //!
 //! The draft of A2A requires this structure in the message of such a status. It is in the message of every such task, so
-//! that clients of every generation find it.
+//! that clients of every version find it.
 
 use protocol::{
     Content, Json, Message, Part,

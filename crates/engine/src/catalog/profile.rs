@@ -19,7 +19,7 @@ pub struct Profile {
     pub leniency: Leniency,
     /// How the engine treats contexts and history.
     pub task_policy: TaskPolicy,
-    /// The dialect of method names that several generations share, if nothing else determines it.
+    /// The dialect of method names that several versions share, if nothing else determines it.
     pub shared_names: Option<Dialect>,
     /// Variations in the encoding of replies.
     pub style: Style,

@@ -36,7 +36,7 @@ pub trait PushSender: Send + Sync + 'static {
 pub struct PushRequest {
     /// The webhook.
     pub url: String,
-    /// The generation in which it was registered.
+    /// The version in which it was registered.
     pub dialect: Dialect,
     /// The same for every attempt.
     pub id: String,

@@ -38,7 +38,7 @@ pub struct NewWebhook {
 /// The wire form of a webhook's notifications: that of the call that registered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotificationForm {
-    /// The generation.
+    /// The version.
     pub dialect: Dialect,
     /// The encoding options of the endpoint's compatibility profile.
     pub style: Style,

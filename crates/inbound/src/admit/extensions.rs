@@ -62,7 +62,7 @@ pub(crate) fn activated_header(
     (!active.is_empty()).then_some((name, value))
 }
 
-/// The extensions a client requests, in the header of any protocol generation, given once or repeatedly.
+/// The extensions a client requests, in the header of any protocol version, given once or repeatedly.
 fn requested(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let names =
         [Dialect::V1, Dialect::V03].into_iter().filter_map(|dialect| dialect.rules().extensions_header);

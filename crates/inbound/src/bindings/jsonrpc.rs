@@ -134,7 +134,7 @@ async fn decode(
         DialectChoice::TaskOrigin => match shared_method_task(decode(Dialect::Draft)) {
             None => Dialect::Draft,
             Some((kind, task)) => match exchange.task_origin(kind, &task).await {
-                // The draft's form of "task not found" can be read by clients of both generations.
+                // The draft's form of "task not found" can be read by clients of both versions.
                 None | Some(Dialect::Draft) => Dialect::Draft,
                 Some(Dialect::V03 | Dialect::V03Proto | Dialect::V1) => Dialect::V03,
             },

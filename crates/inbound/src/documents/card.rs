@@ -1,5 +1,5 @@
 //! Agent cards: built from an agent's information, its settings and the address of the request, in the card form of the
-//! client's protocol generation.
+//! client's protocol version.
 
 use std::time::Duration;
 
@@ -201,7 +201,7 @@ impl<'a> CardBuilder<'a> {
         })
     }
 
-    /// Responds with the card in the requested form; an error for a generation that is not accepted.
+    /// Responds with the card in the requested form; an error for a version that is not accepted.
     fn respond(&self, name: CardName, version: &Version, headers: &HeaderMap) -> Result<Response, Error> {
         let shape = self.shape(name, version)?;
         let key = CardKey { form: self.form(shape), url: self.endpoint.clone() };
@@ -220,7 +220,7 @@ impl<'a> CardBuilder<'a> {
         options.into_iter().fold(shape as u8, |form, option| form << 1 | u8::from(option))
     }
 
-    /// Encodes the public card; an error for a generation that the agent has no card of.
+    /// Encodes the public card; an error for a version that the agent has no card of.
     fn document(&self, shape: Shape) -> Result<CardDocument, Error> {
         let card = self.public();
         let style = &self.registered.settings().profile.card.style;
@@ -328,7 +328,7 @@ impl<'a> CardBuilder<'a> {
         }
     }
 
-    /// The agent's interfaces: newest generation first, and JSON-RPC first within each.
+    /// The agent's interfaces: newest version first, and JSON-RPC first within each.
     fn interfaces(&self) -> Vec<AgentInterface> {
         let interface = |version: &str, binding: &str, url: &str| AgentInterface {
             url: url.into(),

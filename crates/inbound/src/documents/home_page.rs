@@ -144,14 +144,14 @@ impl PageContent<'_> {
 
 impl Display for PageContent<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let (version, generations) = (env!("CARGO_PKG_VERSION"), self.accepted_versions.labels().join(", "));
+        let (version, versions) = (env!("CARGO_PKG_VERSION"), self.accepted_versions.labels().join(", "));
         write!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n<title>a2ad</title>\n\
              <style>{STYLE}</style>\n</head>\n<body>\n<h1>a2ad</h1>\n\
              <p>A server for A2A agents: programs call the agents below over the Agent2Agent protocol.</p>\n\
-             <p>Try one here or copy a command. Version {version}, serving A2A {generations} at <code>{}</code>.</p>\n\
+             <p>Try one here or copy a command. Version {version}, serving A2A {versions} at <code>{}</code>.</p>\n\
              <p class=\"quiet\">{}</p>\n\
              <noscript><p>The text fields need JavaScript; the commands work without it.</p></noscript>\n",
             Escaped(&self.origin),

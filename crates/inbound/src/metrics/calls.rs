@@ -28,7 +28,7 @@ label_values! {
 }
 
 label_values! {
-    /// The generation of a call.
+    /// The version of a call.
     pub(crate) enum DialectLabel {
         Draft = "draft",
         V03 = "0.3",

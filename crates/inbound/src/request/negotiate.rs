@@ -89,7 +89,7 @@ impl Negotiation<'_> {
             DialectChoice::TaskOrigin if !self.accepted_versions.v03 && !self.accepted_versions.draft => {
                 Err(self.unsupported(Dialect::V03, &format!("of the method {method:?}")))
             }
-            // Only one of the two generations is accepted, so the task's origin need not be known.
+            // Only one of the two versions is accepted, so the task's origin need not be known.
             DialectChoice::TaskOrigin if !self.accepted_versions.v03 => {
                 Ok(DialectChoice::Dialect(Dialect::Draft))
             }
@@ -123,7 +123,7 @@ impl Negotiation<'_> {
         }
     }
 
-    /// The error for a method that no generation has. If nothing names the generation, the most similar method decides:
+    /// The error for a method that no version has. If nothing names the version, the most similar method decides:
     /// the draft's error object, used otherwise, has no field for a hint.
     fn unknown_method(self, method: &str) -> NegotiationError {
         if self.profile.send_only {

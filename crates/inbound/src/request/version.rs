@@ -6,7 +6,7 @@ use protocol::{Dialect, Error, ErrorKind, error::excerpt};
 /// Name of the header and of the query parameter.
 const NAME: &str = "a2a-version";
 
-/// The protocol generations a server accepts, and how it treats requests that name none.
+/// The protocol versions a server accepts, and how it treats requests that name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedVersions {
     /// The first public draft.

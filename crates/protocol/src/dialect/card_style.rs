@@ -1,6 +1,6 @@
 //! Encoding options for cards.
 
-/// Encoding options of a compatibility profile for cards before 1.0. The default is the generation's own
+/// Encoding options of a compatibility profile for cards before 1.0. The default is the version's own
 /// form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CardStyle {

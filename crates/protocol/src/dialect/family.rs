@@ -1,10 +1,10 @@
-//! Maps JSON-RPC methods to generations, with suggestions for unknown methods.
+//! Maps JSON-RPC methods to versions, with suggestions for unknown methods.
 
 use crate::{Dialect, Error, ErrorKind, OperationKind, Violation, error::excerpt, nearest};
 
 use super::{draft, v1, v03};
 
-/// The generation a method name belongs to.
+/// The version a method name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodFamily {
     /// 1.0.
@@ -15,11 +15,11 @@ pub enum MethodFamily {
     Draft,
     /// Both the draft and 0.2/0.3: the name alone does not decide.
     Shared,
-    /// No generation.
+    /// No version.
     Unknown,
 }
 
-/// The generation of a method, from the method tables.
+/// The version of a method, from the method tables.
 pub fn of_method(method: &str) -> MethodFamily {
     // Only 1.0 names have no slash, so most calls search one table.
     if !method.contains('/') {
@@ -33,7 +33,7 @@ pub fn of_method(method: &str) -> MethodFamily {
     }
 }
 
-/// The most similar known method and its generation, if one is similar enough.
+/// The most similar known method and its version, if one is similar enough.
 pub fn nearest_method(method: &str) -> Option<(&'static str, MethodFamily)> {
     let tables = [&v1::operation::METHODS[..], &v03::operation::METHODS, &draft::operation::METHODS];
     let near = nearest(method, tables.into_iter().flatten().map(|row| row.0))?;
@@ -54,7 +54,7 @@ pub fn not_found(dialect: Dialect, method: &str, hint: &str) -> Error {
     error
 }
 
-/// The error for a method that a generation does not have.
+/// The error for a method that a version does not have.
 pub(crate) fn unknown(dialect: Dialect, method: &str, methods: &[(&str, OperationKind)]) -> Error {
     let names = methods.iter().map(|row| row.0);
     let hint = match nearest(method, names.clone()) {

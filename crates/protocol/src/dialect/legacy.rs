@@ -1,8 +1,8 @@
-//! Code shared by the JSON-RPC generations before 1.0.
+//! Code shared by the JSON-RPC versions before 1.0.
 //!
 //! `draft` and `v03` tag their parts, write states and roles in lower case, have fixed error messages and
-//! nest the webhook config. The shared pieces are here; each generation composes them in its own folder.
-//! Model fields that a generation lacks are carried in metadata by [`carrier`].
+//! nest the webhook config. The shared pieces are here; each version composes them in its own folder.
+//! Model fields that a version lacks are carried in metadata by [`carrier`].
 
 pub mod carrier;
 pub(crate) mod enums;

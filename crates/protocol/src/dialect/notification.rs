@@ -1,4 +1,4 @@
-//! The body of a push notification: in the form of the generation in which its webhook was registered.
+//! The body of a push notification: in the form of the version in which its webhook was registered.
 
 use crate::{ConfigId, Reply, Task, TaskId, json::write::Writer};
 

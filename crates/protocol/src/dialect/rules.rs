@@ -4,10 +4,10 @@
 
 use super::{Dialect, draft, v1, v03};
 
-/// What a generation allows its clients, and how it names things.
+/// What a version allows its clients, and how it names things.
 #[derive(Debug)]
 pub struct DialectRules {
-    /// The generation as people read it, in headers, logs and output.
+    /// The version as people read it, in headers, logs and output.
     pub label: &'static str,
     /// The version to write in headers and cards.
     pub version: &'static str,

@@ -64,7 +64,7 @@ pub(super) fn encode(dialect: Dialect, value: &ModelValue, now: Timestamp) -> Re
                 Dialect::Draft | Dialect::V03 | Dialect::V1 => dialect.method(kind).is_some(),
             };
             if !exists {
-                return Err(format!("this generation has no method for {kind:?}"));
+                return Err(format!("this version has no method for {kind:?}"));
             }
             dialect.encode_operation(&mut writer, operation);
         }
@@ -93,7 +93,7 @@ pub(super) fn encode(dialect: Dialect, value: &ModelValue, now: Timestamp) -> Re
             dialect.encode_error_body(&mut writer, error, status(error), table, now);
         }
         ModelValue::Card(card) => {
-            let not_offered = || Err("the card names no interface of this generation".to_owned());
+            let not_offered = || Err("the card names no interface of this version".to_owned());
             match dialect {
                 Dialect::Draft if !draft::card::offered(card) => return not_offered(),
                 Dialect::V03 | Dialect::V03Proto if !v03::card::offered(card) => return not_offered(),

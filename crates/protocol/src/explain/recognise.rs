@@ -85,7 +85,7 @@ fn request(raw: Raw<'_>) -> Result<Recognition<'_>, Error> {
         MethodFamily::Shared if !request.versioned && draft().is_ok() => Dialect::Draft,
         MethodFamily::Shared => Dialect::V03,
         MethodFamily::Unknown => {
-            return Err(Error(format!("method: {method:?} is not a method of any generation")));
+            return Err(Error(format!("method: {method:?} is not a method of any version")));
         }
     };
     let operation = dialect

@@ -21,7 +21,7 @@ pub(super) fn unknown_members(recognised: &Recognition<'_>, input: &[Leaf], show
     // A member that was read under an alias is written under its standard name.
     let renamed =
         |leaf: &Leaf| own.iter().any(|other| other.value == leaf.value && !other.has_path_in(input));
-    // A card may serve several generations: a member unknown to one of them can belong to another.
+    // A card may serve several versions: a member unknown to one of them can belong to another.
     let elsewhere = |leaf: &Leaf| {
         matches!(recognised.value, ModelValue::Card(_)) && shown.iter().any(|other| other.value == leaf.value)
     };

@@ -1,4 +1,4 @@
-//! Card messages shared by both generations.
+//! Card messages shared by both versions.
 
 use crate::{
     Json,
@@ -38,7 +38,7 @@ pub(super) fn encode_extension(extension: &AgentExtension) -> pb::AgentExtension
     }
 }
 
-/// Reads a skill; `security` is the generation's name of its requirements.
+/// Reads a skill; `security` is the version's name of its requirements.
 pub(super) fn decode_skill(skill: pb::AgentSkill, path: &Path<'_>, security: &str) -> Read<AgentSkill> {
     Ok(AgentSkill {
         id: need_text(skill.id, path, "id")?,

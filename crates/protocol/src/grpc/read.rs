@@ -1,4 +1,4 @@
-//! Helpers for reading decoded messages: the rules both generations share, with violations by field.
+//! Helpers for reading decoded messages: the rules both versions share, with violations by field.
 //!
 //! Fields have their JSON names, so that one mistake has one description in every binding.
 

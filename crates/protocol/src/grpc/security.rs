@@ -1,4 +1,4 @@
-//! Security schemes and requirements, whose messages are the same in both generations.
+//! Security schemes and requirements, whose messages are the same in both versions.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! A2A 1.0: package `lf.a2a.v1`.
 //!
 //! Names and numbers resemble those of 0.3 but differ. Validation is the same as in the JSON form of this
-//! generation (`dialect::v1`), which has modules of the same names.
+//! version (`dialect::v1`), which has modules of the same names.
 
 mod card;
 mod event;

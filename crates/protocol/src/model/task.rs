@@ -54,7 +54,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// The number of this state in every generation's protobuf files and in the store.
+    /// The number of this state in every version's protobuf files and in the store.
     pub fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,

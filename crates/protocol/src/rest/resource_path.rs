@@ -7,7 +7,7 @@ use super::{Address, text};
 /// A path relative to an agent's URL, split into its segments, which are still percent-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourcePath<'a> {
-    /// The generation the path belongs to.
+    /// The version the path belongs to.
     pub dialect: Dialect,
     /// The matched resource; `None` if no resource has this path.
     pub resource: Option<Resource>,

@@ -81,7 +81,7 @@ async fn decode(
         exchange.log_entry.set_method(method);
     }
     let version = exchange.version();
-    // The service name identifies the protocol generation, and generated clients send no version header.
+    // The service name identifies the protocol version, and generated clients send no version header.
     let accepted_versions = AcceptedVersions { lenient_version: true, ..exchange.server.accepted_versions };
     let negotiation = Negotiation { accepted_versions, ..exchange.negotiation(&version) };
     negotiation.check_path(service.dialect()).map_err(|refused| UndecodableRequest {

@@ -82,7 +82,7 @@ impl StatusWriter {
         response
     }
 
-    /// The error with the message of this service: before 1.0 it begins with the generation's fixed text. The details
+    /// The error with the message of this service: before 1.0 it begins with the version's fixed text. The details
     /// repeat the message exactly as sent, because clients compare the two.
     fn with_service_message(self, error: &Error) -> Cow<'_, Error> {
         let message = match self.service {

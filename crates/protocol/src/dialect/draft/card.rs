@@ -1,8 +1,8 @@
 //! The agent card at `/.well-known/agent.json`, for clients of the draft and of 0.2.
 //!
 //! It is the card of 0.2 and 0.3 plus the draft's `authentication` member and all three capability flags. If
-//! the agent supports the draft only, members of later generations are omitted, because clients detect the
-//! generation by them.
+//! the agent supports the draft only, members of later versions are omitted, because clients detect the
+//! version by them.
 
 use std::{
     borrow::Cow,
@@ -27,14 +27,14 @@ use crate::{
     model::{AgentInterface, SecurityRequirement, SecurityScheme},
 };
 
-/// The version of a card that has no member of a later generation.
+/// The version of a card that has no member of a later version.
 const VERSION: &str = "0.1";
 /// The mode of a card that lists none.
 const DEFAULT_MODE: &str = "text";
 
 /// Whether the agent has this card: it does if any interface supports the draft, 0.2 or 0.3.
 pub fn offered(card: &AgentCard) -> bool {
-    card_generation(card).is_some()
+    card_version(card).is_some()
 }
 
 /// Reads a card.
@@ -64,14 +64,14 @@ pub fn encode(writer: &mut Writer, card: &AgentCard) {
 
 /// Writes a card in the form a compatibility profile selects.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
-    let card_generation = card_generation(card);
-    let later = matches!(card_generation, Some(CardGeneration::Later(_)));
+    let card_version = card_version(card);
+    let later = matches!(card_version, Some(CardVersion::Later(_)));
     let form = (later && !style.no_security).then_some(Form::OpenApi);
     writer.object(|writer| {
         v03::encode_name(writer, card);
-        match &card_generation {
-            Some(CardGeneration::Later(listed)) => interfaces::encode(writer, listed, style),
-            Some(CardGeneration::Draft(interface)) => writer.text("url", &interface.url),
+        match &card_version {
+            Some(CardVersion::Later(listed)) => interfaces::encode(writer, listed, style),
+            Some(CardVersion::Draft(interface)) => writer.text("url", &interface.url),
             None => {}
         }
         v03::encode_about(writer, card);
@@ -89,22 +89,22 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     });
 }
 
-/// The generation whose members the card contains.
-enum CardGeneration<'a> {
+/// The version whose members the card contains.
+enum CardVersion<'a> {
     Later(CardInterfaces<'a>),
     Draft(&'a AgentInterface),
 }
 
 /// Prefers a JSON-RPC interface, the only binding draft clients know.
-fn card_generation(card: &AgentCard) -> Option<CardGeneration<'_>> {
+fn card_version(card: &AgentCard) -> Option<CardVersion<'_>> {
     let is_rpc = |interface: &&AgentInterface| interface.binding == DEFAULT_TRANSPORT;
     let later = || {
         let main = interfaces::supporting(card, Dialect::V03).find(is_rpc)?;
         let others = interfaces::supporting(card, Dialect::V03).filter(|other| !std::ptr::eq(*other, main));
-        Some(CardGeneration::Later(CardInterfaces { main, others: others.collect() }))
+        Some(CardVersion::Later(CardInterfaces { main, others: others.collect() }))
     };
-    let draft = || interfaces::supporting(card, Dialect::Draft).find(is_rpc).map(CardGeneration::Draft);
-    later().or_else(draft).or_else(|| interfaces::select(card).map(CardGeneration::Later))
+    let draft = || interfaces::supporting(card, Dialect::Draft).find(is_rpc).map(CardVersion::Draft);
+    later().or_else(draft).or_else(|| interfaces::select(card).map(CardVersion::Later))
 }
 
 fn encode_capabilities(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {

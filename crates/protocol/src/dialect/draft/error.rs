@@ -36,7 +36,7 @@ fn wire_kind(kind: ErrorKind) -> ErrorKind {
     }
 }
 
-/// Version 0.1.0 assigned codes that later generations use for other errors.
+/// Version 0.1.0 assigned codes that later versions use for other errors.
 fn by_code(code: i32) -> Option<ErrorKind> {
     match code {
         // Streaming is not supported, or the task's state does not allow the operation.

@@ -148,7 +148,7 @@ fn encode_file(writer: &mut Writer, part: &Part) {
     });
 }
 
-/// These generations allow only objects as data: any other value is wrapped and marked in the metadata. A
+/// These versions allow only objects as data: any other value is wrapped and marked in the metadata. A
 /// value too large to be wrapped is left unchanged.
 pub(crate) fn wrap(data: &Json, metadata: Option<Json>) -> (Cow<'_, Json>, Option<Json>) {
     let wrapped = (!data.is_object()).then(|| Json::parse(&format!(r#"{{"value":{}}}"#, data.as_str())).ok());

@@ -1,4 +1,4 @@
-//! The nested webhook config of both generations: any number of schemes, no task id.
+//! The nested webhook config of both versions: any number of schemes, no task id.
 
 use crate::{
     Json, PushConfig,
@@ -27,7 +27,7 @@ pub(crate) fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
     })
 }
 
-/// Writes the members both generations have.
+/// Writes the members both versions have.
 pub(crate) fn encode_members(writer: &mut Writer, config: &PushConfig) {
     writer.text("url", &config.url);
     writer.maybe_text("token", config.token.as_ref().map(Secret::expose));

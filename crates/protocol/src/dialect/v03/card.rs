@@ -1,6 +1,6 @@
 //! The agent card of 0.2 and 0.3: a main URL, additional interfaces, and security in OpenAPI form.
 //!
-//! An agent has this card only if it supports this generation ([`offered`]), and [`encode`] lists only those
+//! An agent has this card only if it supports this version ([`offered`]), and [`encode`] lists only those
 //! interfaces. Signatures are read but not written: ours cover the 1.0 card and would not verify here.
 
 pub(crate) mod interfaces;
@@ -27,12 +27,12 @@ use crate::{
 /// The version of a card without `protocolVersion`, a field introduced in 0.2.5.
 pub(crate) const DEFAULT_VERSION: &str = "0.2";
 
-/// Whether the agent has this card: it does if any interface supports this generation.
+/// Whether the agent has this card: it does if any interface supports this version.
 pub fn offered(card: &AgentCard) -> bool {
     interfaces::select(card).is_some()
 }
 
-/// Whether a card has a member introduced in this generation; draft cards have none.
+/// Whether a card has a member introduced in this version; draft cards have none.
 pub(crate) fn has_own_members(card: &Object<'_, '_>) -> bool {
     let has = |name: &str| card.present(name).is_some_and(|raw| !raw.is_null());
     ["preferredTransport", "protocolVersion", "securitySchemes"].into_iter().any(has)
@@ -163,7 +163,7 @@ fn modes<'a>(modes: &'a [String], style: &CardStyle) -> Cow<'a, [String]> {
     Cow::Owned(names)
 }
 
-/// These generations do not distinguish an empty string from an absent one.
+/// These versions do not distinguish an empty string from an absent one.
 pub(crate) fn filled(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }

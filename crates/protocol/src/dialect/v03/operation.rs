@@ -181,7 +181,7 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
     });
 }
 
-/// In this generation zero means unspecified.
+/// In this version zero means unspecified.
 fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
     Ok(object.count("historyLength")?.filter(|length| *length > 0))
 }

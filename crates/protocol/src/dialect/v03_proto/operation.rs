@@ -154,7 +154,7 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
     });
 }
 
-/// In this generation zero is the same as unspecified: the whole history.
+/// In this version zero is the same as unspecified: the whole history.
 fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
     Ok(object.count("historyLength")?.filter(|length| *length > 0))
 }
@@ -164,7 +164,7 @@ pub(crate) fn at_least_one(length: Option<u32>) -> Option<u32> {
     length.map(|length| length.max(1))
 }
 
-/// This generation defines no list request; the names are those of 1.0.
+/// This version defines no list request; the names are those of 1.0.
 fn decode_list(query: &Object<'_, '_>) -> Read<ListTasks> {
     let req = query::decode_list(query, task::decode_state)?;
     Ok(ListTasks { history_length: decode_history_length(query)?, tenant: None, ..req })

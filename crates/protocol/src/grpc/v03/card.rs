@@ -122,7 +122,7 @@ fn encode_scheme(scheme: &SecurityScheme) -> v1::SecurityScheme {
     security::encode(&without_pkce(scheme.clone()))
 }
 
-/// This generation has no field for PKCE.
+/// This version has no field for PKCE.
 fn without_pkce(mut scheme: SecurityScheme) -> SecurityScheme {
     if let SecurityScheme::OAuth2 { flow: OAuthFlow::AuthorizationCode { pkce_required, .. }, .. } =
         &mut scheme

@@ -131,7 +131,7 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operat
     })
 }
 
-/// Writes a request; empty for listing tasks, which this generation does not have.
+/// Writes a request; empty for listing tasks, which this version does not have.
 pub(in crate::grpc) fn encode(operation: &Operation) -> Vec<u8> {
     let config_name = |req: &PushConfigRef| name::of_config(&req.task_id, req.id.as_ref());
     match operation {
@@ -212,7 +212,7 @@ fn encode_send(req: &SendMessage) -> pb::SendMessageRequest {
     }
 }
 
-/// In this generation zero is the same as unspecified: the whole history.
+/// In this version zero is the same as unspecified: the whole history.
 fn history_length(length: i32, path: &Path<'_>) -> Read<Option<u32>> {
     Ok(Some(count(length, path, "historyLength")?).filter(|length| *length > 0))
 }

@@ -16,7 +16,7 @@ use crate::{
 
 use super::{card, message as messages, push, task};
 
-/// Writes a reply; empty for listing tasks, which this generation does not have.
+/// Writes a reply; empty for listing tasks, which this version does not have.
 pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
     use pb::send_message_response::Payload;
     let sent = |payload| pb::SendMessageResponse { payload: Some(payload) }.encode_to_vec();

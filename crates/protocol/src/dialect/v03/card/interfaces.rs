@@ -14,7 +14,7 @@ use crate::{
 
 /// The value of an absent `preferredTransport`.
 pub(crate) const DEFAULT_TRANSPORT: &str = "JSONRPC";
-/// The transports every client of this generation knows.
+/// The transports every client of this version knows.
 const TRANSPORTS: [&str; 3] = [DEFAULT_TRANSPORT, "HTTP+JSON", "GRPC"];
 
 /// The interfaces a card lists.
@@ -32,13 +32,13 @@ pub(crate) fn select(card: &AgentCard) -> Option<CardInterfaces<'_>> {
     Some(CardInterfaces { main, others })
 }
 
-/// The interfaces of a generation, in the card's order.
+/// The interfaces of a version, in the card's order.
 pub(crate) fn supporting(card: &AgentCard, dialect: Dialect) -> impl Iterator<Item = &AgentInterface> {
-    card.interfaces.iter().filter(move |interface| generation(&interface.version) == Some(dialect))
+    card.interfaces.iter().filter(move |interface| dialect_of(&interface.version) == Some(dialect))
 }
 
-/// The generation of a version in a card; patch numbers are ignored.
-pub(crate) fn generation(version: &str) -> Option<Dialect> {
+/// The dialect of a version in a card; patch numbers are ignored.
+pub(crate) fn dialect_of(version: &str) -> Option<Dialect> {
     let mut numbers = version.trim().split('.');
     match (numbers.next(), numbers.next()) {
         (Some("1"), None | Some("0")) => Some(Dialect::V1),
@@ -70,7 +70,7 @@ pub(crate) fn assemble(main: Address, others: Vec<Address>, version: &str) -> Ve
         tenant: None,
         version: version.to_owned(),
     };
-    // Cards of this generation also list the preferred URL among the others.
+    // Cards of this version also list the preferred URL among the others.
     let mut seen = HashSet::new();
     let mut interfaces: Vec<_> = std::iter::once(main).chain(others).map(interface).collect();
     interfaces.retain(|interface| seen.insert((interface.url.clone(), interface.binding.clone())));
