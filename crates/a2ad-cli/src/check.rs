@@ -43,6 +43,7 @@ pub(crate) fn describe(config: &Config) -> String {
         config.store.url.display(),
         dialects.join(", ")
     );
+    out += &config.default_agent_notice().map(|line| format!("notice    {line}\n")).unwrap_or_default();
     out += &config.tls_warnings().iter().map(|line| format!("warning   {line}\n")).collect::<String>();
     for (name, server) in &config.backends.mcp {
         out += &format!("mcp       {name}: {}\n", transport(&server.transport));

@@ -125,7 +125,7 @@ pub(crate) struct ServerConfig {
     pub(crate) allowed_hosts: Vec<AllowedHost>,
     /// The origins whose web pages may call.
     pub(crate) cors_origins: Vec<CorsOrigin>,
-    /// The agent at `/`; one of the enabled agents.
+    /// The agent at `/`, one of the enabled agents; empty if several are and none is the default.
     pub(crate) default_agent: String,
     /// Interval of the comments that keep an idle event stream open.
     pub(crate) keep_alive: Duration,

@@ -699,10 +699,6 @@ fn every_problem_is_reported_with_line_and_key() {
         ("[agents.\".well-known\"]\n", "3: agents.\".well-known\": \".well-known\" is reserved"),
         ("[agents.\"a/b\"]\n", "3: agents.\"a/b\": expected a name of 1 to 64 letters"),
         (
-            "[agents.a]\n[agents.b]\n",
-            "1: server.default_agent: name the agent at /, one of the enabled ones: a, b",
-        ),
-        (
             "[agents.a]\n[agents.b]\nenabled = false\n[server]\ndefault_agent = \"b\"\n",
             "7: server.default_agent: no agent \"b\" is enabled",
         ),

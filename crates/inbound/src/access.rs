@@ -15,7 +15,7 @@ use protocol::{Error, ErrorKind};
 use crate::{
     access::auth::{RequiredCredentials, Verification, VerifiedSender, schemes},
     addresses::{authority::Authority, forwarded, host::Listener},
-    request::{endpoint::unknown_agent, exchange::Exchange},
+    request::exchange::Exchange,
     routes::{Access, Handler},
 };
 
@@ -98,7 +98,7 @@ pub(crate) fn check(exchange: &Exchange) -> Result<(), Error> {
 /// Checks that the agent is enabled and that the caller may call it.
 pub(crate) fn check_agent(exchange: &Exchange) -> Result<(), Error> {
     if !exchange.endpoint.settings().enabled {
-        return Err(unknown_agent(exchange.endpoint.agent()));
+        return Err(exchange.endpoint.unknown_agent(&exchange.catalog));
     }
     check_credential(exchange)
 }

@@ -144,7 +144,8 @@ pub(super) fn agents(file: &Section<'_>, known: &Sources<'_>, defaults: &Default
     agents.names().map(|id| agent(&agents, id, known, defaults)).collect()
 }
 
-/// The agent at `/` among these, of which some are enabled: the configured one, the only one, or `main`.
+/// The agent at `/` among these, of which some are enabled: the configured one, the only one, or `main`; else none, and
+/// the id is empty.
 pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> String {
     let ids = || agents.iter().filter(|(_, enabled)| *enabled).map(|(id, _)| *id);
     let named = server.value("default_agent", text);
@@ -153,9 +154,8 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[(&str, bool)]) -> St
         let only = ids().next().filter(|_| ids().count() == 1);
         let chosen =
             only.or_else(|| [MAIN_AGENT, demo].into_iter().find(|id| ids().any(|known| known == *id)));
-        if chosen.is_none() && !agents.is_empty() {
-            let names = ids().collect::<Vec<_>>().join(", ");
-            server.report("default_agent", format!("name the agent at /, one of the enabled ones: {names}"));
+        if !agents.is_empty() && ids().next().is_none() {
+            server.report("default_agent", "no agent is enabled; enable at least one");
         }
         return chosen.unwrap_or_default().to_owned();
     }

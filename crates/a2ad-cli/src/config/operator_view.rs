@@ -22,7 +22,7 @@ use super::{
 pub(crate) struct OperatorView {
     pub(crate) store: PathBuf,
     pub(crate) agents: Vec<AgentView>,
-    /// The agent at `/`.
+    /// The agent at `/`; empty if there is none.
     pub(crate) default_agent: String,
     pub(crate) api_keys: ApiKeyOptions,
     /// `None`: there is no audit log.

@@ -56,13 +56,25 @@ impl Config {
         ))
     }
 
+    /// Says that no agent is at `/`, if none is.
+    pub(crate) fn default_agent_notice(&self) -> Option<String> {
+        let ids = || self.served().map(AgentConfig::id).collect::<Vec<_>>().join(", ");
+        self.server.default_agent.is_empty().then(|| {
+            format!(
+                "calls to / get 404: of several agents none is the default; set server.default_agent to one of {}, or call \
+                 them at /a2a/ID",
+                ids()
+            )
+        })
+    }
+
     /// Certificates that expire soon.
     pub(crate) fn tls_warnings(&self) -> Vec<String> {
         let now = Clock::system().now();
         self.server.all_tls().iter().filter_map(|tls| tls.expiry_warning(now)).collect()
     }
 
-    /// Warnings about who may call, for the log of a server.
+    /// Warnings about who may call and what is served, for the log of a server.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let names = |agents: Vec<&AgentConfig>| {
             agents.into_iter().map(|agent| agent.id()).collect::<Vec<_>>().join(", ")
@@ -77,6 +89,7 @@ impl Config {
                  sees the same tasks; set A2A_SECRET, another key of [auth], or auth of the agents",
                 names(open)
             ));
+        warnings.extend(self.default_agent_notice());
         }
         if !unconfigured.is_empty() {
             let reason = match self.server.mode.decided_by {

@@ -6,12 +6,11 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::response::Response;
 use bytes::Bytes;
-use engine::{CardDocument, CardKey, ExtendedCard, MemoryBudget, RegisteredAgent, SharedBytes};
+use engine::{CardDocument, CardKey, Catalog, ExtendedCard, MemoryBudget, RegisteredAgent, SharedBytes};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
     dialect::{draft, merged, v1, v03},
-    error::excerpt,
     json::write::Writer,
     model::{AgentCapabilities, AgentInterface, AgentSkill},
 };
@@ -168,19 +167,18 @@ pub(crate) fn handle(exchange: &Exchange, name: CardName) -> Response {
 }
 
 impl<'a> CardBuilder<'a> {
-    /// The card of an endpoint's agent; an error if there is no such agent. `origin` is that of the server as the client
-    /// sees it, `at_root` whether the path of the request names no agent.
+    /// The card of an endpoint's agent in the catalog; an error if there is no such agent. `origin` is that of the server as
+    /// the client sees it, `at_root` whether the path of the request names no agent.
     pub(crate) fn of(
         server: &'a ServerState,
+        catalog: &Catalog,
         endpoint: &'a Endpoint,
         origin: String,
         at_root: bool,
     ) -> Result<Self, Error> {
         let (agent, settings) = (endpoint.agent(), endpoint.settings());
-        let registered = endpoint.registered().filter(|_| settings.enabled).ok_or_else(|| {
-            let shown = excerpt(agent);
-            Error::new(ErrorKind::AgentDisabled, format!("unknown agent {shown:?}"))
-        })?;
+        let registered = endpoint.registered().filter(|_| settings.enabled);
+        let registered = registered.ok_or_else(|| endpoint.unknown_agent(catalog))?;
         let form = &settings.profile.card;
         let is_at_root = endpoint.is_default && (form.origin || form.root);
         let grpc = GrpcInterface::of(&origin, (!is_at_root).then_some((&*endpoint.tenant, agent)));

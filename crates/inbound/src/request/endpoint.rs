@@ -6,10 +6,13 @@ use std::sync::{Arc, LazyLock};
 use engine::{AgentSettings, Catalog, Profile, RegisteredAgent, Tenant};
 use protocol::{Error, ErrorKind, Timestamp, error::excerpt};
 
-use crate::routes::PathProfile;
+use crate::routes::{self, PathProfile};
 
 /// The settings of unknown agents.
 static DEFAULT_SETTINGS: LazyLock<AgentSettings> = LazyLock::new(AgentSettings::default);
+/// Those of the paths of the default agent, where there is none.
+static NO_DEFAULT_AGENT: LazyLock<AgentSettings> =
+    LazyLock::new(|| AgentSettings { enabled: false, ..AgentSettings::default() });
 
 static NEUTRAL: LazyLock<Profile> = LazyLock::new(Profile::neutral);
 static FOLD: LazyLock<Profile> = LazyLock::new(Profile::fold);
@@ -34,6 +37,8 @@ enum Agent {
     Registered(Arc<RegisteredAgent>),
     /// No agent has this id.
     Unknown(String),
+    /// The tenant has no default agent, and the request names none.
+    NoDefault,
 }
 
 impl Endpoint {
@@ -48,6 +53,7 @@ impl Endpoint {
         let (id, is_named) = (id.unwrap_or(default), id.is_some());
         let agent = match catalog.get(tenant.id(), id) {
             Some(registered) => Agent::Registered(Arc::clone(registered)),
+            None if id.is_empty() && !is_named => Agent::NoDefault,
             None => Agent::Unknown(id.to_owned()),
         };
         Self {
@@ -60,11 +66,20 @@ impl Endpoint {
         }
     }
 
-    /// The agent's id.
+    /// The agent's id; empty without a default agent.
     pub(crate) fn agent(&self) -> &str {
         match &self.agent {
             Agent::Registered(registered) => &registered.info().id,
             Agent::Unknown(id) => id,
+            Agent::NoDefault => "",
+        }
+    }
+
+    /// The error for an agent that is unknown or disabled.
+    pub(crate) fn unknown_agent(&self, catalog: &Catalog) -> Error {
+        match &self.agent {
+            Agent::Registered(_) | Agent::Unknown(_) => unknown_agent(self.agent()),
+            Agent::NoDefault => no_default_agent(catalog, &self.tenant),
         }
     }
 
@@ -72,15 +87,16 @@ impl Endpoint {
     pub(crate) fn registered(&self) -> Option<&Arc<RegisteredAgent>> {
         match &self.agent {
             Agent::Registered(registered) => Some(registered),
-            Agent::Unknown(_) => None,
+            Agent::Unknown(_) | Agent::NoDefault => None,
         }
     }
 
-    /// The agent's settings, or the default ones.
+    /// The agent's settings, or the default ones; without a default agent those of a disabled agent.
     pub(crate) fn settings(&self) -> &AgentSettings {
         match &self.agent {
             Agent::Registered(registered) => registered.settings(),
             Agent::Unknown(_) => &DEFAULT_SETTINGS,
+            Agent::NoDefault => &NO_DEFAULT_AGENT,
         }
     }
 
@@ -101,6 +117,22 @@ impl Endpoint {
 pub(crate) fn unknown_agent(agent: &str) -> Error {
     let shown = excerpt(agent);
     Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))
+}
+
+/// How many agents an error lists.
+const LISTED_AGENTS: usize = 20;
+
+/// The answer at the paths of the default agent where there is none: which agents there are.
+fn no_default_agent(catalog: &Catalog, tenant: &Tenant) -> Error {
+    let enabled = || catalog.agents(tenant.id()).filter(|agent| agent.settings().enabled);
+    let listed: Vec<String> =
+        enabled().take(LISTED_AGENTS).map(|agent| routes::agent_path(&agent.info().id)).collect();
+    let more = match enabled().nth(LISTED_AGENTS) {
+        Some(_) => " and more, which /.well-known/agents.json lists",
+        None => "",
+    };
+    let text = format!("no agent is served at this path; call one of {}{more}", listed.join(", "));
+    Error::new(ErrorKind::AgentDisabled, text)
 }
 
 /// Rejects the name of every other tenant.

@@ -29,7 +29,7 @@ use crate::{
         access_log::CallEntry,
         body,
         connection::Connection,
-        endpoint::{Endpoint, unknown_agent},
+        endpoint::Endpoint,
         negotiate::Negotiation,
         sender::Sender,
         trace::{self, ParentId, RequestId},
@@ -221,7 +221,7 @@ impl Exchange {
 
     /// The agent; an error if it is unknown.
     pub(crate) fn registered(&self) -> Result<&Arc<RegisteredAgent>, Error> {
-        self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))
+        self.endpoint.registered().ok_or_else(|| self.endpoint.unknown_agent(&self.catalog))
     }
 
     /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.
@@ -246,7 +246,7 @@ impl Exchange {
     pub(crate) fn card(&self) -> Result<CardBuilder<'_>, Error> {
         let at_root =
             !matches!(self.row.path, Path::OfAgent(_) | Path::BelowAgent(_) | Path::ResourcesOfAgent);
-        CardBuilder::of(&self.server, &self.endpoint, self.origin(), at_root)
+        CardBuilder::of(&self.server, &self.catalog, &self.endpoint, self.origin(), at_root)
     }
 
     /// Scheme and host of the server as the client sees them.

@@ -50,7 +50,7 @@ pub(super) fn read(exchange: &Exchange, uri: &str) -> Option<String> {
     let (catalog, tenant) = (&exchange.catalog, &exchange.endpoint.tenant);
     let agent = catalog.get(tenant.id(), &name).filter(|agent| exchange.sender.may_call(agent))?;
     let endpoint = Endpoint::of(catalog, tenant, Some(&agent.info().id), PathProfile::OfAgent);
-    let card = CardBuilder::of(&exchange.server, &endpoint, exchange.origin(), false).ok()?.public();
+    let card = CardBuilder::of(&exchange.server, catalog, &endpoint, exchange.origin(), false).ok()?.public();
     let mut writer = Writer::new();
     match query {
         "" | "v=1.0" => v1::card::encode(&mut writer, &card),
