@@ -317,6 +317,7 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, co
         });
     });
     out.key("check_media_types").boolean(settings.check_media_types);
+    out.key("keep_alive").boolean(settings.keep_alive);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
     out.key("auth").array(agent.auth.list(), |out, method| out.string(name(&AUTH_NAMES, *method)));

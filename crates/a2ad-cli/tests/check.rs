@@ -161,7 +161,7 @@ fn a_valid_file_is_shown_as_json() {
         r#"{"skill":"hello","kind":"builtin","builtin":"echo","on_crash":"retry","run_time_ms":600000,"attempts":6,"#,
         r#""deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
-        r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
+        r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"keep_alive":true,"#,
         r#""profile":"agent-native","reply":"message","#,
         r#""auth":["anonymous","jwt"],"auth_source":"agent","end_user":"off","#,
         r#""warnings":["jwt is listed and no secret is configured; set A2A_SECRET, or auth.org_secrets"],"#,
@@ -172,7 +172,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""on_crash":"retry","run_time_ms":600000,"attempts":6,"deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":false,"streaming":true,"push":true,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
-        r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
+        r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"keep_alive":true,"#,
         r#""profile":"neutral","auth":["anonymous"],"auth_source":"mode","end_user":"off","warnings":[],"#,
         r#""dedupe":"auto","concurrent":0,"retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
     );

@@ -29,8 +29,8 @@ use crate::{
     memory::{MemoryBudget, Reservation},
     metrics::{DiskUsage, PushMetrics, RunMetrics, RunnerLoad, StoreMetrics},
     operations::{
-        self, contended_tasks::ContendedTasks, operators::OperatorTasks, submit::named_skill::MAX_WAITING,
-        task_numbers::TaskNumbers,
+        self, PendingReply, contended_tasks::ContendedTasks, operators::OperatorTasks,
+        submit::named_skill::MAX_WAITING, task_numbers::TaskNumbers,
     },
     origin::Origin,
     push::{Deliverer, Deliveries, Holds, IsRevokedPrincipal, PushSetup, Records, Worker},
@@ -90,6 +90,8 @@ pub struct Call {
     pub origin: Origin,
     /// How long a blocking send waits for the outcome at most, if that is less than the limit of the server.
     pub wait: Option<Duration>,
+    /// After how long the response to a blocking send is [`CallResponse::Pending`]; `None`: never.
+    pub pending_after: Option<Duration>,
     /// Settings of the endpoint's compatibility profile that affect tasks.
     pub task_policy: TaskPolicy,
     /// The call's memory reservation; `None` when memory is not limited.
@@ -135,6 +137,7 @@ impl Call {
             resume: None,
             origin: Origin::default(),
             wait: None,
+            pending_after: None,
             task_policy: TaskPolicy::default(),
             memory: None,
             caps: PrincipalCaps::default(),
@@ -162,6 +165,8 @@ pub enum CallResponse {
     Reply(Reply),
     /// A stream of frames.
     Stream(TaskStream),
+    /// The reply to a blocking send is still to come. Only for calls with [`Call::pending_after`].
+    Pending(Box<PendingReply>),
     /// A reply or stream, and something about it that the protocol has no place for.
     Noted(ResponseNote, Box<CallResponse>),
 }
@@ -187,6 +192,7 @@ impl CallResponse {
             Self::Stream(stream) => Self::Stream(stream.ending_with(end)),
             Self::Noted(note, response) => Self::Noted(note, Box::new(response.ending_with(end))),
             Self::Reply(reply) => Self::Reply(reply),
+            Self::Pending(pending) => Self::Pending(pending),
         }
     }
 
@@ -295,6 +301,12 @@ impl Engine {
     /// the engine.
     pub async fn call(&self, call: Call, operation: Operation) -> Result<CallResponse> {
         operations::dispatch(&self.0, call, operation).await
+    }
+
+    /// Waits for a reply as the call would have: until the turn has ended, or for as long as the caller waits at most.
+    /// Dropping the future drops a watcher, never the work.
+    pub async fn reply(&self, pending: PendingReply) -> Result<Reply> {
+        pending.reply(&self.0).await
     }
 
     /// Through which endpoint and in which dialect a task was created, if the task is visible to the caller.

@@ -56,6 +56,7 @@ pub use engine::{Call, CallResponse, Engine, ResponseNote, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use memory::{MemoryBudget, Reservation, SharedBytes};
+pub use operations::PendingReply;
 pub use operations::idempotency::Dedupe;
 pub use operations::operators::{ListedTask, OperatorList, OperatorTasks};
 pub use origin::Origin;

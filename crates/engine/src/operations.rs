@@ -18,6 +18,7 @@ use protocol::{
 };
 
 pub(crate) use push_configs::too_many as too_many_webhooks;
+pub use send_message::PendingReply;
 
 use crate::{
     engine::{Call, CallResponse, EngineInner},

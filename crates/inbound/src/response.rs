@@ -1,5 +1,6 @@
 //! Replies, errors and event streams as HTTP responses.
 
+pub(crate) mod keep_alive;
 pub(crate) mod refusal;
 pub(crate) mod reply_form;
 pub(crate) mod respond;

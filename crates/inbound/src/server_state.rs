@@ -47,7 +47,7 @@ pub struct ServerOptions {
     pub errors: ErrorTable,
     /// How cards are served.
     pub card: CardOptions,
-    /// Interval after which an idle event stream sends a comment.
+    /// Interval after which an idle event stream sends a comment, and a response to a blocking send a space.
     pub keep_alive: Duration,
     /// Scheme and host as clients see them, if they differ from the request's.
     pub public_url: Option<String>,
@@ -79,7 +79,7 @@ impl Default for ServerOptions {
             accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
             card: CardOptions::default(),
-            keep_alive: Duration::from_secs(15),
+            keep_alive: Duration::from_secs(3),
             public_url: None,
             trusted_proxies: Vec::new(),
             allowed_hosts: Vec::new(),

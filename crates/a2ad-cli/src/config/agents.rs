@@ -232,6 +232,7 @@ fn agent(agents: &Section<'_>, id: &str, known: &Sources<'_>, defaults: &Default
     let settings = AgentSettings {
         enabled: section.value("enabled", Item::boolean),
         streaming: section.value("streaming", Item::boolean),
+        keep_alive: section.value("keep_alive", Item::boolean),
         push: section.get("push", Item::boolean).unwrap_or(preset.push_default),
         push_events: push_events(&section),
         extended_card: section.value("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES)),

@@ -125,6 +125,14 @@ impl Card {
         self
     }
 
+    /// Whether a response to a blocking send that takes long begins with spaces, so that clients with a short read timeout
+    /// wait for it; default: yes.
+    #[must_use]
+    pub fn keep_alive(mut self, keep_alive: bool) -> Self {
+        self.settings.keep_alive = keep_alive;
+        self
+    }
+
     /// Declares a protocol extension; 1.0 clients must name a required one.
     #[must_use]
     pub fn extension(mut self, extension: AgentExtension) -> Self {

@@ -14,6 +14,9 @@ pub struct AgentSettings {
     pub enabled: bool,
     /// Whether streaming operations are supported.
     pub streaming: bool,
+    /// Whether a response to a blocking send that takes long begins with spaces, so that clients with a short read timeout
+    /// wait for it.
+    pub keep_alive: bool,
     /// Whether push notifications are supported.
     pub push: bool,
     /// The events that webhooks are notified about.
@@ -58,6 +61,7 @@ impl Default for AgentSettings {
             profile: Profile::neutral(),
             enabled: true,
             streaming: true,
+            keep_alive: true,
             push: false,
             push_events: PushEvents::default(),
             extended_card: ExtendedCard::default(),

@@ -479,6 +479,7 @@ pub(crate) fn reply(answer: CallResponse) -> Reply {
         CallResponse::Reply(reply) => reply,
         CallResponse::Noted(_, answer) => reply(*answer),
         CallResponse::Stream(_) => panic!("a stream where a reply was expected"),
+        CallResponse::Pending(_) => panic!("a pending reply where a reply was expected"),
     }
 }
 
@@ -488,6 +489,7 @@ pub(crate) fn frames(answer: CallResponse) -> Frames {
         CallResponse::Stream(stream) => Frames::new(stream),
         CallResponse::Noted(_, answer) => frames(*answer),
         CallResponse::Reply(reply) => panic!("{reply:?} where a stream was expected"),
+        CallResponse::Pending(_) => panic!("a pending reply where a stream was expected"),
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
     let (id, dialect, result) = match read(&mut exchange, &version, body).await {
         Ok((id, request)) => {
             let dialect = request.dialect;
+            let request = request.with_keep_alive(&exchange);
             (id, dialect, DecodedRequest::run(Ok(request), &mut exchange).await)
         }
         Err(BodyError::PlainMessage(message)) => {

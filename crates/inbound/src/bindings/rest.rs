@@ -39,7 +39,8 @@ pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
         return exchange.respond(envelope, dialect, Err(error));
     }
     let operation = read(&exchange, dialect, kind, body).await;
-    let request = operation.map(|operation| DecodedRequest::new(kind, dialect, operation));
+    let request =
+        operation.map(|operation| DecodedRequest::new(kind, dialect, operation).with_keep_alive(&exchange));
     let result = DecodedRequest::run(request, &mut exchange).await;
     exchange.respond(envelope, dialect, result)
 }

@@ -160,7 +160,7 @@ fn respond(mut exchange: Exchange, answer: CallResponse) -> Response {
             located(response, &exchange, &task.id)
         }
         // Calls of this endpoint are answered with tasks.
-        CallResponse::Reply(_) => {
+        CallResponse::Reply(_) | CallResponse::Pending(_) => {
             let error = Error::new(ErrorKind::Internal, "internal error: the call has no result");
             exchange.log_entry.set_error(&error);
             error_response(&exchange, &error)

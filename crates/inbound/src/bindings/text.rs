@@ -109,7 +109,7 @@ fn answer_with(form: ResultForm, answer: CallResponse, memory: Arc<Reservation>)
             let context = message.context_id.as_ref().map(ContextId::as_str);
             respond_with(form, &CallSummary { text: texts(&message.parts), context, task: None }, memory)
         }
-        CallResponse::Reply(_) | CallResponse::Stream(_) => {
+        CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Pending(_) => {
             respond_with(form, &CallSummary { text: String::new(), context: None, task: None }, memory)
         }
         CallResponse::Noted(note, answer) => respond::with_note(&note, answer_with(form, *answer, memory)),

@@ -227,7 +227,7 @@ impl Fields {
         match answer {
             CallResponse::Reply(Reply::SentTask(task) | Reply::Task(task)) => self.set_task(task),
             CallResponse::Reply(Reply::SentMessage(_)) => self.state = Some("message"),
-            CallResponse::Reply(_) | CallResponse::Stream(_) => {}
+            CallResponse::Reply(_) | CallResponse::Stream(_) | CallResponse::Pending(_) => {}
             CallResponse::Noted(_, answer) => self.set_answer(answer),
         }
     }

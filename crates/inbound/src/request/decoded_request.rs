@@ -24,13 +24,21 @@ pub(crate) struct DecodedRequest {
     pub(crate) operation: Result<Operation, Error>,
     /// How long a send waits for the outcome at most, if the binding lets its callers choose that.
     pub(crate) wait: Option<Duration>,
+    /// After how long a send is answered as pending, if the binding can keep its caller waiting.
+    pub(crate) pending_after: Option<Duration>,
     /// How messages are assigned to tasks, if the binding decides that instead of the profile.
     pub(crate) task_policy: Option<TaskPolicy>,
 }
 
 impl DecodedRequest {
     pub(crate) fn new(kind: OperationKind, dialect: Dialect, operation: Result<Operation, Error>) -> Self {
-        Self { kind, dialect, operation, wait: None, task_policy: None }
+        Self { kind, dialect, operation, wait: None, pending_after: None, task_policy: None }
+    }
+
+    /// The same for a binding whose responses can begin with spaces, if those of the agent do.
+    pub(crate) fn with_keep_alive(mut self, exchange: &Exchange) -> Self {
+        self.pending_after = exchange.endpoint.settings().keep_alive.then_some(exchange.server.keep_alive);
+        self
     }
 
     /// Executes a request, unless it could not be decoded: makes the checks that need the body, and calls the engine. Returns
@@ -39,7 +47,7 @@ impl DecodedRequest {
         request: Result<Self, Error>,
         exchange: &mut Exchange,
     ) -> Result<CallResponse, Error> {
-        let Self { kind, dialect, operation, wait, task_policy } =
+        let Self { kind, dialect, operation, wait, pending_after, task_policy } =
             request.inspect_err(|error| exchange.log_entry.set_error(error))?;
         let origin = origin(exchange.row.handler, dialect);
         if let Ok(operation) = &operation {
@@ -51,7 +59,10 @@ impl DecodedRequest {
             Ok(Operation::GetExtendedCard(_)) => {
                 exchange.card().map(|card| CallResponse::Reply(Reply::Card(Box::new(card.extended()))))
             }
-            Ok(operation) => call_engine(exchange, origin, wait, task_policy, operation).await,
+            Ok(operation) => {
+                let waiting = Waiting { wait, pending_after };
+                call_engine(exchange, origin, waiting, task_policy, operation).await
+            }
         };
         exchange.log_entry.set_result(&result);
         if let Err(error) = &result {
@@ -61,11 +72,17 @@ impl DecodedRequest {
     }
 }
 
+/// How long a send waits.
+struct Waiting {
+    wait: Option<Duration>,
+    pending_after: Option<Duration>,
+}
+
 /// Calls the engine. What it needs beside the operation is counted and reserved here, after all checks.
 async fn call_engine(
     exchange: &Exchange,
     origin: Origin,
-    wait: Option<Duration>,
+    waiting: Waiting,
     task_policy: Option<TaskPolicy>,
     operation: Operation,
 ) -> Result<CallResponse, Error> {
@@ -75,7 +92,7 @@ async fn call_engine(
     let task_policy = task_policy.unwrap_or(endpoint.profile().task_policy);
     let answered = {
         // Boxed here: otherwise each of the futures around it has room for it, and moving one of them copies all.
-        let mut call = Box::pin(server.engine.call(call(exchange, origin, wait, task_policy)?, operation));
+        let mut call = Box::pin(server.engine.call(call(exchange, origin, waiting, task_policy)?, operation));
         tokio::select! {
             // Most calls end without a look at the other branch.
             biased;
@@ -94,7 +111,7 @@ async fn call_engine(
 fn call(
     exchange: &Exchange,
     origin: Origin,
-    wait: Option<Duration>,
+    waiting: Waiting,
     task_policy: TaskPolicy,
 ) -> Result<Call, Error> {
     let Exchange { server, sender, endpoint, memory, .. } = exchange;
@@ -115,7 +132,8 @@ fn call(
         idempotency_key: idempotency_key.map(str::to_owned),
         resume,
         origin,
-        wait,
+        wait: waiting.wait,
+        pending_after: waiting.pending_after,
         task_policy,
         memory: Some(Arc::clone(memory)),
         caps: sender.caps(server),

@@ -36,8 +36,10 @@ use crate::{
         version::Version,
     },
     response::{
+        keep_alive,
         refusal::Refusal,
         respond::{self, Envelope, ResponseFormat},
+        sse,
     },
     routes::{self, Access, BodyLimit, Handler, Path, PathProfile, Problem, Row, Target},
     server_state::ServerState,
@@ -299,17 +301,29 @@ impl Exchange {
         dialect: Dialect,
         result: Result<CallResponse, Error>,
     ) -> Response {
-        let Self { server, head, endpoint, request_id, memory, log_entry, .. } = self;
-        let format = ResponseFormat { envelope, dialect, profile: endpoint.profile() };
+        let now = self.now();
         match result {
-            Ok(answer) => {
-                let response = respond::respond(&format, answer, log_entry, request_id, &server, memory);
-                let declared = &endpoint.settings().extensions;
-                extensions::set_activated_header(response, declared, dialect, &head.headers)
+            Ok(CallResponse::Noted(note, answer)) => {
+                respond::with_note(&note, self.respond(envelope, dialect, Ok(*answer)))
+            }
+            Ok(CallResponse::Pending(pending)) => keep_alive::respond(self, envelope, dialect, *pending),
+            Ok(CallResponse::Stream(stream)) => {
+                let Self { server, head, endpoint, request_id, memory, log_entry, .. } = self;
+                let format = ResponseFormat { envelope, dialect, profile: endpoint.profile() };
+                let log_entry = log_entry.into_stream(dialect.into());
+                let response = sse::respond(stream, &format, log_entry, request_id, &server, memory);
+                set_activated_header(response, &endpoint, dialect, &head.headers)
+            }
+            Ok(CallResponse::Reply(reply)) => {
+                let Self { head, endpoint, memory, log_entry, .. } = self;
+                let format = ResponseFormat { envelope, dialect, profile: endpoint.profile() };
+                let response = respond::reply(&format, reply, log_entry, now, memory);
+                set_activated_header(response, &endpoint, dialect, &head.headers)
             }
             Err(error) => {
-                log_entry.finish(dialect);
-                respond::error_response(&format, &error, server.engine.clock().now())
+                self.log_entry.finish(dialect);
+                let format = ResponseFormat { envelope, dialect, profile: self.endpoint.profile() };
+                respond::error_response(&format, &error, now)
             }
         }
     }
@@ -322,6 +336,16 @@ impl Exchange {
     pub(crate) fn set_method_of(&mut self, kind: OperationKind) {
         self.log_entry.set_method(v1::operation::method(kind));
     }
+}
+
+/// Adds the header with the extensions of the agent that the request activates.
+pub(crate) fn set_activated_header(
+    response: Response,
+    endpoint: &Endpoint,
+    dialect: Dialect,
+    headers: &HeaderMap,
+) -> Response {
+    extensions::set_activated_header(response, &endpoint.settings().extensions, dialect, headers)
 }
 
 fn span(trace: &TraceContext, parent: Option<&TraceContext>, handler: Handler) -> Span {

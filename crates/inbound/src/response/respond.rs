@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{AuthForm, CallResponse, Profile, Reservation, ResponseNote};
+use engine::{AuthForm, Profile, Reservation, ResponseNote};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
@@ -14,8 +14,7 @@ use protocol::{
 
 use crate::{
     request::{access_log::CallEntry, trace::RequestId},
-    response::{reply_form, sse},
-    server_state::ServerState,
+    response::reply_form,
 };
 
 /// Key of the error detail that holds the `WWW-Authenticate` challenge.
@@ -63,7 +62,7 @@ impl Envelope {
         }
     }
 
-    fn media_type(&self) -> &'static str {
+    pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Rpc(_) => JSON,
             Self::Http { media_type, .. } => media_type,
@@ -139,39 +138,23 @@ pub(crate) fn to_caller_error(error: engine::Error, request_id: RequestId) -> Er
     }
 }
 
-/// Encodes the engine's answer in the form of the profile.
-pub(crate) fn respond(
+/// Encodes a reply in the form of the profile.
+pub(crate) fn reply(
     format: &ResponseFormat<'_>,
-    answer: CallResponse,
+    reply: Reply,
     mut log_entry: CallEntry,
-    request_id: RequestId,
-    server_state: &ServerState,
+    now: Timestamp,
     memory: Arc<Reservation>,
 ) -> Response {
-    match answer {
-        CallResponse::Reply(reply) => {
-            let response = match reply_form::apply(format.profile, format.dialect, reply) {
-                Ok(reply) => format.reply(&reply, memory),
-                Err(error) => {
-                    log_entry.set_error(&error);
-                    error_response(format, &error, server_state.engine.clock().now())
-                }
-            };
-            log_entry.finish(format.dialect);
-            response
+    let response = match reply_form::apply(format.profile, format.dialect, reply) {
+        Ok(reply) => format.reply(&reply, memory),
+        Err(error) => {
+            log_entry.set_error(&error);
+            error_response(format, &error, now)
         }
-        CallResponse::Stream(stream) => sse::respond(
-            stream,
-            format,
-            log_entry.into_stream(format.dialect.into()),
-            request_id,
-            server_state,
-            memory,
-        ),
-        CallResponse::Noted(note, answer) => {
-            with_note(&note, respond(format, *answer, log_entry, request_id, server_state, memory))
-        }
-    }
+    };
+    log_entry.finish(format.dialect);
+    response
 }
 
 pub(crate) fn error_response(format: &ResponseFormat<'_>, error: &Error, now: Timestamp) -> Response {
@@ -247,7 +230,12 @@ pub(crate) fn json(body: impl Into<Bytes>) -> Response {
 }
 
 fn bytes_of(media_type: &'static str, body: Bytes) -> Response {
-    let mut response = Response::new(Body::from(body));
+    response_of(media_type, Body::from(body))
+}
+
+/// A response with status 200.
+pub(crate) fn response_of(media_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{NOW, Server, hold_time, mask, member, request, send_params};
+use crate::common::{NOW, Server, Setup, hold_time, mask, member, request, send_params};
 
 /// An event with its id.
 fn event(number: u64, result: &str) -> String {
@@ -107,7 +107,7 @@ async fn error_is_a_plain_response() {
 #[tokio::test(start_paused = true)]
 async fn idle_stream_sends_keep_alive_comments() {
     let _time = hold_time();
-    let server = Server::open().await;
+    let server = Setup::with(|options| options.keep_alive = Duration::from_secs(15)).open().await;
     let id = server.hold().await;
     let mut wire = server.stream("echo", "SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#)).await;
     assert!(wire.event().await.unwrap().starts_with("id: 2\n"));

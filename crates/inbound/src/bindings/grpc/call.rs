@@ -164,6 +164,12 @@ fn encode(
             };
             stream::respond(stream, context)
         }
+        // Only where the response can begin with spaces.
+        CallResponse::Pending(_) => {
+            let error = Error::new(ErrorKind::Internal, "internal error: the call has no result");
+            exchange.log_entry.set_error(&error);
+            writer.error_response(&error.into(), exchange.now())
+        }
         CallResponse::Noted(note, answer) => {
             respond::with_note(&note, encode(exchange, writer, deadline, *answer))
         }

@@ -58,7 +58,7 @@ pub(super) async fn send(
     match response {
         CallResponse::Stream(stream) => follow(exchange, stream, cancellation, progress).await,
         CallResponse::Reply(Reply::SentTask(task)) => Ok(ended(&task)),
-        CallResponse::Reply(_) | CallResponse::Noted(..) => {
+        CallResponse::Reply(_) | CallResponse::Pending(_) | CallResponse::Noted(..) => {
             Err(Error::new(ErrorKind::Internal, "a send was answered with something else"))
         }
     }

@@ -435,7 +435,9 @@ impl World {
             CallResponse::Reply(reply) => {
                 Seen::new(200, &http::HeaderMap::new(), &format!("{reply:?}").into(), None)
             }
-            CallResponse::Stream(_) | CallResponse::Noted(..) => panic!("expected a task"),
+            CallResponse::Stream(_) | CallResponse::Pending(_) | CallResponse::Noted(..) => {
+                panic!("expected a task")
+            }
         }
     }
 }
