@@ -283,7 +283,8 @@ fn apply_dial_policy(new: &Config, before: &Config) {
         return;
     }
     let DialPolicy { allow, allow_http, own_addresses: _ } = new.dial_policy.clone();
-    tracing::info!(networks = ?allow, allow_http, "which addresses peers may choose has changed");
+    let networks = allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    tracing::info!(networks, allow_http, "which addresses peers may choose has changed");
     new.backends.dialer.update_policy(|policy| (policy.allow, policy.allow_http) = (allow, allow_http));
 }
 

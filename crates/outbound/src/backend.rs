@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use call_record::{CallRecord, CallSummary, RecordedError};
+pub(crate) use call_record::{in_one_line, text_of};
 
 /// The system behind a skill.
 pub trait Backend: Send + Sync + 'static {
@@ -33,6 +34,11 @@ pub trait Backend: Send + Sync + 'static {
     /// What kind of backend it is, for the metrics.
     fn kind(&self) -> BackendKind {
         BackendKind::Other
+    }
+
+    /// Where its calls go, for the log: a URL without its query, or a program with its arguments.
+    fn target(&self) -> String {
+        String::new()
     }
 
     /// Whether a call may stay open, with what it holds, while the client answers a question
@@ -202,17 +208,38 @@ pub struct Failure {
     pub reason: Option<&'static str>,
     /// Whether the engine may run the turn again with backoff. Only where repeating has no further effect.
     pub retryable: bool,
+    /// What only the log gets, such as the address that refused the connection.
+    pub cause: Option<String>,
+}
+
+impl Failure {
+    fn new(text: impl Into<String>, retryable: bool) -> Self {
+        Self { parts: vec![Part::text(text)], reason: None, retryable, cause: None }
+    }
 }
 
 impl Reply {
     /// Fails for good with a text.
     pub fn fail(text: impl Into<String>) -> Self {
-        Self::Failed(Failure { parts: vec![Part::text(text)], reason: None, retryable: false })
+        Self::Failed(Failure::new(text, false))
     }
 
     /// Fails; the engine may try again.
     pub fn retry(text: impl Into<String>) -> Self {
-        Self::Failed(Failure { parts: vec![Part::text(text)], reason: None, retryable: true })
+        Self::Failed(Failure::new(text, true))
+    }
+
+    /// Adds what only the log gets, if the call has failed.
+    pub(crate) fn with_cause(self, cause: Option<String>) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(Failure { cause, ..failure }),
+            other => other,
+        }
+    }
+
+    /// Fails for good with a text for the client. The log also gets the error and its causes.
+    pub(crate) fn fail_because(text: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::fail(text).with_cause(Some(with_causes(error)))
     }
 }
 
@@ -287,6 +314,18 @@ pub(crate) fn json_part(text: &str) -> Option<Part> {
         }
         Err(_) => None,
     }
+}
+
+/// An error and its causes in one line, each text once.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn raw(json: &Json) -> AgentResult<Box<RawValue>> {

@@ -60,6 +60,15 @@ pub enum UrlSource {
     Peer,
 }
 
+impl UrlSource {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Operator => "the operator",
+            Self::Peer => "a peer",
+        }
+    }
+}
+
 /// Which addresses a peer may choose.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DialPolicy {
@@ -249,10 +258,15 @@ impl DialError {
     fn log(&self, origin: &str, source: UrlSource) {
         match self {
             Self::Forbidden(problem) => {
-                tracing::warn!(origin, ?source, %problem, "outgoing request rejected");
+                tracing::warn!(origin, chosen_by = source.label(), %problem, "outgoing request rejected");
             }
             Self::Unreachable(error) | Self::Lost(error) => {
-                tracing::debug!(origin, ?source, ?error, "outgoing request failed");
+                tracing::debug!(
+                    origin,
+                    chosen_by = source.label(),
+                    error = crate::backend::with_causes(&**error),
+                    "outgoing request failed"
+                );
             }
             Self::TimedOut | Self::NotAdmitted | Self::TooLarge => {}
         }

@@ -11,6 +11,7 @@ pub mod supervise;
 
 use std::{
     collections::BTreeMap,
+    fmt,
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
@@ -99,6 +100,15 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(out, "with exit code {code}"),
+            Self::Signal(signal) => write!(out, "by signal {signal}"),
+        }
+    }
 }
 
 impl Launcher {

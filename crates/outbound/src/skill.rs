@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use engine::{
     Agent, AgentError, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Scope, Skill, SkillInput,
-    SkillSchema, Turn,
+    SkillSchema, Turn, metrics::BackendKind,
 };
 use protocol::{Artifact, Json, Message, Part, TaskId, json::write::Writer, model::AgentSkill};
 
 use crate::{
-    backend::{Backend, Call, CallRecord, Failure, Kept, Question, Reply, result_name},
+    backend::{Backend, Call, CallRecord, Failure, Kept, Question, Reply, in_one_line, result_name, text_of},
     schema::Schema,
 };
-use measured_call::MeasuredCall;
+use measured_call::{CallEnd, MeasuredCall};
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
 
 /// The media type of tools' arguments and results.
@@ -100,7 +100,9 @@ impl BackendAgent {
         let Call { turn, arguments, skill, .. } = call;
         let measured = MeasuredCall::begin(&call, self.backend.kind(), &self.record);
         let result = self.backend.call(call).await;
-        measured.end(&result);
+        if measured.end(&result) == CallEnd::ByItself {
+            log_failure(&*self.backend, skill, turn, &result);
+        }
         match result? {
             Reply::Done(parts) => ended(turn, done(skill, parts)),
             Reply::Streamed => ended(turn, Outcome::done()),
@@ -143,6 +145,25 @@ impl Agent for BackendAgent {
     }
 }
 
+/// Logs why a call failed, with what the operator needs to find the cause. The engine logs errors itself.
+fn log_failure(backend: &dyn Backend, skill: &str, turn: &Turn, result: &AgentResult<Reply>) {
+    let Ok(Reply::Failed(failure)) = result else { return };
+    let reason = failure
+        .cause
+        .as_ref()
+        .map_or_else(|| text_of(failure), |cause| format!("{}: {cause}", text_of(failure)));
+    tracing::warn!(
+        agent = turn.scope.agent(),
+        skill,
+        backend = BackendKind::LABELS[backend.kind() as usize],
+        destination = in_one_line(&backend.target()),
+        task = %turn.task_id,
+        attempt = turn.attempt,
+        reason = in_one_line(&reason),
+        "a call of a backend failed"
+    );
+}
+
 /// Completed with this result. An artifact has at least one part.
 fn done(skill: &str, parts: Vec<Part>) -> Outcome {
     if parts.is_empty() {
@@ -161,7 +182,7 @@ fn ended(turn: &Turn, outcome: Outcome) -> AgentResult<Outcome> {
 }
 
 fn failed(turn: &Turn, failure: Failure) -> Outcome {
-    let Failure { parts, reason, retryable } = failure;
+    let Failure { parts, reason, retryable, cause: _ } = failure;
     let metadata = reason.and_then(|reason| {
         let mut writer = Writer::new();
         writer.object(|out| out.key("a2ad").object(|out| out.text("reason", reason)));

@@ -52,7 +52,8 @@ pub(super) fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let _log = logging::start(&warnings, loaded.config.otlp.as_deref())?;
     let networks = &loaded.config.dial_policy.allow;
     if !networks.is_empty() {
-        tracing::info!(?networks, "peers may choose addresses in these networks");
+        let networks = networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        tracing::info!(networks, "peers may choose addresses in these networks");
     }
     if let Some(variable) = loaded.config.server.mode.decided_by {
         tracing::info!(variable, "this is production: a hosting provider has set the environment variable");

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "documents are compared as trees")]
 
 mod default_agent;
+mod failures;
 mod long_runs;
 
 use std::{path::Path, process::Stdio, time::Duration};

@@ -57,7 +57,9 @@ impl RunningServer {
 
     pub(super) fn warn_if_unlisted(&mut self, name: &str) {
         if self.tools.borrow_and_update().is_none() {
-            tracing::warn!(server = %name, health = ?self.server.health(), "the MCP server has not listed its tools yet");
+            let health = self.server.health();
+            let (destination, state) = (self.config.transport.target(), health.status.to_string());
+            tracing::warn!(server = %name, destination, state, "the MCP server has not listed its tools yet");
         }
     }
 

@@ -149,7 +149,10 @@ impl Claimer {
                     // The task was canceled or has expired while it waited.
                     Err(NotCommitted::Conflict(_)) => {}
                     // The next read of due work finds the task again.
-                    Err(error) => tracing::warn!(no = grant.no.0, ?error, "cannot claim due work"),
+                    Err(error) => {
+                        let error = crate::Error::from(error);
+                        tracing::warn!(no = grant.no.0, %error, "cannot claim due work");
+                    }
                 }
             });
         }

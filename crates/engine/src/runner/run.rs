@@ -527,7 +527,8 @@ impl Run {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) if error.downcast_ref::<CallQuestion>().is_some() => outcome_of_error(&error),
             Ok(Err(error)) => {
-                tracing::warn!(%task, error = %WithCauses(&error), "an agent failed");
+                let skill = self.state.skill.as_deref();
+                tracing::warn!(%task, skill, error = %WithCauses(&error), "an agent failed");
                 if is_too_large(&error) {
                     return self.failed(error.to_string(), Reason::TooLarge);
                 }

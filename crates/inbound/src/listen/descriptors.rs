@@ -14,7 +14,7 @@ pub(super) fn raise_limit() -> Option<u64> {
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         Ok(()) => maximum,
         Err(error) => {
-            tracing::warn!(%error, ?current, ?maximum, "the limit of file descriptors cannot be raised");
+            tracing::warn!(%error, current, maximum, "the limit of file descriptors cannot be raised");
             current
         }
     }

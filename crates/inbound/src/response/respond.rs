@@ -111,7 +111,7 @@ pub(crate) fn set_dialect_header(response: &mut Response, dialect: Dialect, prof
 pub(crate) fn to_caller_error(error: engine::Error, request_id: RequestId) -> Error {
     match error {
         engine::Error::Refused(error) => {
-            tracing::debug!(kind = ?error.kind, reason = error.message, "request rejected");
+            tracing::debug!(kind = error.kind.row().reason, reason = error.message, "request rejected");
             error
         }
         engine::Error::RetryLater(error) => {

@@ -22,7 +22,17 @@ pub(super) fn certificates(file: TlsFile, path: &Path) -> Result<Vec<Certificate
             "has no certificate; expected PEM text that begins with -----BEGIN CERTIFICATE-----".into(),
         )),
         Ok(found) => Ok(found),
-        Err(error) => Err(problem(format!("is not valid PEM: {error:?}"))),
+        Err(error) => Err(problem(format!("is not valid PEM: {}", pem_problem(&error)))),
+    }
+}
+
+/// What is wrong with a PEM text, without what is in it.
+fn pem_problem(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a section has no line that begins with -----END",
+        pem::Error::IllegalSectionStart { .. } => "a line that begins with -----BEGIN is malformed",
+        pem::Error::Base64Decode(_) => "the content of a section is not base64",
+        _ => "it cannot be read",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the calls of one backend have shown about its health: how many there were, how many failed, and the last error.
 //!
-//! Metrics have no names of backends as labels, so this is kept beside them, for operators. It is in memory only.
+//! It is in memory only, for operators and for the metrics that have the names of backends as labels.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -45,9 +45,14 @@ pub struct RecordedError {
 impl RecordedError {
     /// An error that happens now.
     fn now(text: &str) -> Self {
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        Self { text: text.chars().take(MAX_ERROR).map(plain).collect(), at: Instant::now() }
+        Self { text: in_one_line(text), at: Instant::now() }
     }
+}
+
+/// The beginning of a text, without control characters.
+pub(crate) fn in_one_line(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(MAX_ERROR).map(plain).collect()
 }
 
 impl CallRecord {
@@ -86,7 +91,8 @@ impl CallRecord {
     }
 }
 
-fn text_of(failure: &Failure) -> String {
+/// The text of a failure that the client gets.
+pub(crate) fn text_of(failure: &Failure) -> String {
     let text = |part: &Part| match &part.content {
         Content::Text(text) => Some(text.clone()),
         _ => None,

@@ -169,8 +169,12 @@ impl Backend for CommandTool {
         BackendKind::Command
     }
 
+    fn target(&self) -> String {
+        self.argv.join(" ")
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
-        Box::pin(self.run(call))
+        Box::pin(async move { self.run(call).await.or_else(not_run) })
     }
 }
 
@@ -195,6 +199,14 @@ async fn write(mut stdin: ChildStdin, arguments: &str) {
     let _ = stdin.write_all(arguments.as_bytes()).await;
     let _ = stdin.write_all(b"\n").await;
     let _ = stdin.shutdown().await;
+}
+
+/// A program that did not run is a failure of the backend; other errors are those of the turn.
+fn not_run(error: AgentError) -> AgentResult<Reply> {
+    let is_ours =
+        error.downcast_ref::<NotStarted>().is_some() || error.downcast_ref::<NotObserved>().is_some();
+    let failed = error.causes().next().map(|cause| Reply::fail_because(error.to_string(), cause));
+    failed.filter(|_| is_ours).ok_or(error)
 }
 
 /// The text is for the client, the cause for the log.

@@ -77,6 +77,8 @@ impl HttpConfig {
 
 /// The backend of an HTTP function.
 pub struct HttpFunction {
+    /// The configured URL without its query.
+    target: String,
     template: Template,
     secrets: Secrets,
     sender: RequestSender,
@@ -98,7 +100,8 @@ impl HttpFunction {
             return Err(format!("headers.{name}: the same header is also set from the environment"));
         }
         let limits = Limits { wait: config.timeout, max_bytes: config.max_response };
-        Ok(Self { template, secrets, sender: RequestSender { dialer, limits } })
+        let target = config.url.split(['?', '#']).next().unwrap_or_default().to_owned();
+        Ok(Self { target, template, secrets, sender: RequestSender { dialer, limits } })
     }
 
     /// The request of a call.
@@ -122,6 +125,10 @@ impl HttpFunction {
 impl Backend for HttpFunction {
     fn kind(&self) -> BackendKind {
         BackendKind::Http
+    }
+
+    fn target(&self) -> String {
+        self.target.clone()
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {

@@ -75,6 +75,16 @@ pub enum Transport {
     },
 }
 
+impl Transport {
+    /// A URL without its query, or a program with its arguments.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Stdio(launch) => launch.argv.join(" "),
+            Self::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
 impl From<Transport> for McpConfig {
     /// With the defaults, and without a name.
     fn from(transport: Transport) -> Self {
@@ -215,6 +225,17 @@ pub enum Status {
         /// Why.
         error: String,
     },
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => out.write_str("starting"),
+            Self::Ready => out.write_str("ready"),
+            Self::BackingOff { error, .. } => write!(out, "it is started again soon: {error}"),
+            Self::Failed { error } => write!(out, "it does not start: {error}"),
+        }
+    }
 }
 
 /// A tool of a server.

@@ -22,6 +22,15 @@ pub(super) struct MeasuredCall<'a> {
     span: Span,
 }
 
+/// What has ended a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    /// The backend.
+    ByItself,
+    /// Its run was stopped.
+    Stopped,
+}
+
 impl<'a> MeasuredCall<'a> {
     pub(super) fn begin(call: &Call<'a>, kind: BackendKind, record: &'a CallRecord) -> Self {
         record.begin();
@@ -37,9 +46,9 @@ impl<'a> MeasuredCall<'a> {
     }
 
     /// The backend has returned this.
-    pub(super) fn end(mut self, result: &AgentResult<Reply>) {
+    pub(super) fn end(mut self, result: &AgentResult<Reply>) -> CallEnd {
         if self.turn.cancel.is_cancelled() {
-            return;
+            return CallEnd::Stopped;
         }
         self.record.end(result);
         self.outcome = match result {
@@ -49,6 +58,7 @@ impl<'a> MeasuredCall<'a> {
             Ok(Reply::Rejected(_)) => BackendOutcome::Rejected,
             Ok(Reply::Ask(_) | Reply::AskForCredentials(_)) => BackendOutcome::Question,
         };
+        CallEnd::ByItself
     }
 }
 

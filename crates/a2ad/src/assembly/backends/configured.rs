@@ -102,7 +102,10 @@ impl Backends {
         let health = running.server.health();
         let last = health.stderr_tail.trim().lines().last().unwrap_or_default().to_owned();
         match &health.status {
-            Status::BackingOff { error, .. } | Status::Failed { error } if last.is_empty() => error.clone(),
+            // It may say that itself.
+            Status::BackingOff { error, .. } | Status::Failed { error } if error.contains(&last) => {
+                error.clone()
+            }
             Status::BackingOff { error, .. } | Status::Failed { error } => format!("{error} ({last})"),
             Status::Starting | Status::Ready => format!("no answer within {} s", FIRST_LIST.as_secs()),
         }

@@ -54,6 +54,10 @@ pub(super) async fn switch(
         SwitchError::InvalidAgent => Violation::new("agent", error.to_string()).into(),
         SwitchError::Store(error) => failure(exchange, error),
     })?;
-    tracing::info!(agent = switched.agent, state = ?switched.state, "agent switched by an operator");
+    let state = match switched.state {
+        SwitchState::Enabled => "enabled",
+        SwitchState::Disabled => "disabled",
+    };
+    tracing::info!(agent = switched.agent, state, "agent switched by an operator");
     Ok(respond(StatusCode::OK, agent_document::switched(&switched)))
 }

@@ -82,7 +82,8 @@ impl Lines<'_, '_> {
             }
             Line::Result(parts) => self.reply = Some(Reply::Done(parts)),
             Line::Failed(parts) => {
-                self.reply = Some(Reply::Failed(Failure { parts, reason: None, retryable: false }));
+                self.reply =
+                    Some(Reply::Failed(Failure { parts, reason: None, retryable: false, cause: None }));
             }
         }
         Ok(())

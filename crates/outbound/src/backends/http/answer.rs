@@ -159,7 +159,7 @@ async fn error(status: StatusCode, headline: String, media_type: &MediaType, bod
     };
     match status {
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Reply::Rejected(parts),
-        _ => Reply::Failed(Failure { parts, reason: None, retryable: false }),
+        _ => Reply::Failed(Failure { parts, reason: None, retryable: false, cause: None }),
     }
 }
 
@@ -243,7 +243,7 @@ impl BodyReader {
                 next.map_err(|_| format!("the backend sent no further data for {} s", wait.as_secs_f64()))?;
             let Some(frame) = next else { return Ok(None) };
             let frame = frame.map_err(|error| {
-                tracing::debug!(?error, "response of a backend ended early");
+                tracing::debug!(%error, "response of a backend ended early");
                 "the connection to the backend was lost within the response".to_owned()
             })?;
             // Trailers are ignored.

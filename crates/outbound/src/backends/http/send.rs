@@ -1,5 +1,7 @@
 //! One call over HTTP: sends its request, repeats it where that is safe, and reads the response.
 
+use std::error::Error as _;
+
 use bytes::Bytes;
 use engine::AgentResult;
 use http::{Request, Response, StatusCode};
@@ -61,7 +63,11 @@ impl RequestSender {
                 (Some(wait), _) => sleep(wait).await,
                 (None, Ok(response)) => return answer::reply(call, response, self.limits, describe).await,
                 (None, Err(error)) => {
-                    return Ok(Reply::fail(format!("the call of the backend failed: {error}")));
+                    let text = format!("the call of the backend failed: {error}");
+                    return Ok(match error.source() {
+                        Some(cause) => Reply::fail_because(text, cause),
+                        None => Reply::fail(text),
+                    });
                 }
             }
         }

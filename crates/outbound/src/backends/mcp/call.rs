@@ -51,6 +51,10 @@ impl Backend for McpTool {
         BackendKind::Mcp
     }
 
+    fn target(&self) -> String {
+        self.server().config.transport.target()
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move { self.run(&call).await })
     }
@@ -165,7 +169,8 @@ impl McpTool {
         result.map_err(|unavailable| match unavailable {
             Unavailable::Auth { challenge } => reply::credentials_for(name, &challenge, &State::SendAgain),
             Unavailable::Failed => {
-                Reply::retry(format!("the MCP server {name} does not start; try again later"))
+                let text = format!("the MCP server {name} does not start; try again later");
+                Reply::retry(text).with_cause(server.health().last_start_failure.map(|(error, _)| error))
             }
             Unavailable::Stopped => Reply::retry(format!("the MCP server {name} is stopped")),
         })
@@ -256,7 +261,7 @@ impl McpTool {
     async fn resume(&self, call: &Call<'_>, token: &str) -> AgentResult<Reply> {
         let Some(parked) = self.server().unpark(&call.turn.task_id, token) else {
             let (parts, reason) = (vec![Part::text(lost_text(self.name()))], Some("elicitation_lost"));
-            return Ok(Reply::Failed(Failure { parts, reason, retryable: false }));
+            return Ok(Reply::Failed(Failure { parts, reason, retryable: false, cause: None }));
         };
         let given = match answer(&call.turn.message, &parked.asked.question) {
             Ok(given) => given.checked(call.turn).await?,

@@ -1,8 +1,8 @@
 //! What an MCP server sends about a call, in our own types.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use protocol::Json;
+use protocol::{Json, error::excerpt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -90,6 +90,23 @@ pub(crate) enum CallError {
     NotAnObject,
     /// The answer is not a valid one; what is wrong with it.
     Invalid(String),
+}
+
+impl fmt::Display for CallError {
+    /// For the log.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server { code, message, .. } => {
+                write!(out, "it answered with the error {code}: {}", excerpt(message))
+            }
+            Self::Auth { .. } => out.write_str("it requires credentials"),
+            Self::Http { status } => write!(out, "it answered with HTTP status {status}"),
+            Self::NotSent => out.write_str("it did not receive the request"),
+            Self::Closed => out.write_str("the connection ended before the answer"),
+            Self::NotAnObject => out.write_str("the arguments are no object"),
+            Self::Invalid(problem) => out.write_str(problem),
+        }
+    }
 }
 
 /// A notice of progress.

@@ -7,7 +7,7 @@ mod http;
 mod stdio;
 mod tools;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use ::http::HeaderName;
 use protocol::model::Secret;
@@ -69,6 +69,15 @@ pub(crate) enum ConnectError {
     },
     /// For the operator, not for clients.
     Failed(String),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auth { .. } => out.write_str("it requires credentials"),
+            Self::Failed(reason) => out.write_str(reason),
+        }
+    }
 }
 
 /// A question of the server, and where its answer goes. Dropped without an answer, it is cancelled.

@@ -23,6 +23,10 @@ impl Backend for OpenApiBackend {
         BackendKind::OpenApi
     }
 
+    fn target(&self) -> String {
+        format!("{} {}", self.plan.method, self.plan.server.as_str())
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
             match self.plan.request(call.arguments, &CallFacts::of(&call)) {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ConnectError, Connection, Options,
     handler::{Handler, Routes},
-    send_cancellations,
+    http, send_cancellations,
 };
 
 /// Maximum time for the messages that open a connection; `npx` may download the server first.
@@ -70,7 +70,32 @@ fn lifecycle() -> ClientLifecycleMode {
 fn connect_error(error: &ClientInitializeError) -> ConnectError {
     match error.auth_challenge() {
         Some(challenge) => ConnectError::Auth { challenge: challenge.to_owned() },
-        None => ConnectError::Failed(error.to_string().chars().take(MAX_ERROR).collect()),
+        None => ConnectError::Failed(in_words(error).chars().take(MAX_ERROR).collect()),
+    }
+}
+
+/// What the server has done instead of the handshake.
+fn in_words(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_)
+        | ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            "it answered the handshake of MCP with another message".into()
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            "it closed the connection during the handshake of MCP".into()
+        }
+        ClientInitializeError::TransportError { error, .. } => http::error_in_words(&*error.error),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("it answered the handshake of MCP with the error {}: {}", error.code.0, error.message)
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            format!("it supports other revisions of MCP only: {}", theirs.join(", "))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => in_words(fallback),
+        other => other.to_string(),
     }
 }
 
@@ -95,7 +120,8 @@ async fn watch_tools(peer: Peer<RoleClient>, changed: Arc<Notify>, closed: Cance
     let repeat = async {
         loop {
             let ended = listen().await;
-            tracing::debug!(?ended, "an MCP server no longer reports changes of its tools");
+            let reason = ended.err().map(|error| error.to_string());
+            tracing::debug!(reason, "an MCP server no longer reports changes of its tools");
             tokio::time::sleep(LISTEN_INTERVAL).await;
         }
     };

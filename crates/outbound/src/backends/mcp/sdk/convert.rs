@@ -92,7 +92,7 @@ fn tool_result(result: CallToolResult) -> Result<Reply, CallError> {
         }
     }
     Ok(if result.is_error.unwrap_or_default() {
-        Reply::Failed(Failure { parts, reason: None, retryable: false })
+        Reply::Failed(Failure { parts, reason: None, retryable: false, cause: None })
     } else {
         Reply::Done(parts)
     })

@@ -32,7 +32,10 @@ use tokio::sync::Notify;
 
 use self::{events::Stream, response::media_type};
 use super::{TRACEPARENT, TRACESTATE};
-use crate::dial::{DialError, Dialer, UrlSource};
+use crate::{
+    backend::with_causes,
+    dial::{DialError, Dialer, UrlSource},
+};
 
 pub(super) use self::events::read_events;
 
@@ -41,6 +44,9 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// How often, and how long after the loss of a stream, it is requested again: for 15 s in all.
 const RECONNECTS: usize = 8;
 const RECONNECT_DELAYS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The usual reason of an unexpected answer.
+const NO_SERVER: &str = "there may be no MCP server at this URL";
 
 type HttpError = StreamableHttpError<DialError>;
 
@@ -165,6 +171,26 @@ impl Client {
         let challenge = response.headers().get(WWW_AUTHENTICATE).map(HeaderValue::as_bytes);
         let challenge = String::from_utf8_lossy(challenge.unwrap_or_default()).into_owned();
         Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+    }
+}
+
+/// What a server answered that could not be connected to, or why it could not.
+pub(super) fn error_in_words(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<HttpError>() {
+        Some(StreamableHttpError::HttpStatus(status)) => format!("it answered with {status}: {NO_SERVER}"),
+        Some(StreamableHttpError::SessionExpired) => format!("it answered with HTTP 404: {NO_SERVER}"),
+        Some(StreamableHttpError::UnexpectedContentType(found)) => {
+            let found = found.as_deref().filter(|found| !found.is_empty());
+            let found = found.map_or_else(|| "content without a type".to_owned(), str::to_owned);
+            format!("it answered with {found} instead of JSON or events: {NO_SERVER}")
+        }
+        Some(StreamableHttpError::Deserialize(_)) => {
+            format!("it answered with JSON that is no message of MCP: {NO_SERVER}")
+        }
+        Some(StreamableHttpError::UnexpectedEndOfStream) => "it ended its answer too early".into(),
+        Some(StreamableHttpError::UnexpectedServerResponse(problem)) => format!("its answer: {problem}"),
+        Some(StreamableHttpError::Client(error)) => with_causes(error),
+        Some(_) | None => with_causes(error),
     }
 }
 

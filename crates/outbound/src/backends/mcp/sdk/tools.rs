@@ -51,7 +51,7 @@ fn usable(listed: &rmcp::model::Tool, before: &[Tool]) -> Option<Tool> {
         (Some(problem), _) => problem.to_owned(),
         (None, Ok(tool)) if before.iter().all(|other| other.name != tool.name) => return Some(tool),
         (None, Ok(_)) => "another tool has the same name".to_owned(),
-        (None, Err(error)) => format!("{error:?}"),
+        (None, Err(error)) => error.to_string(),
     };
     let name: String = listed.name.chars().take(MAX_LENGTH).collect();
     tracing::warn!(tool = %name.escape_debug(), problem, "a tool of an MCP server is not used");

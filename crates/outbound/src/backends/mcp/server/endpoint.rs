@@ -12,7 +12,7 @@ use crate::{
         sdk::{ConnectError, Connection, Options},
         stderr::{self, LastLine},
     },
-    process::{Launch, Process},
+    process::{Exit, Launch, Process},
 };
 
 /// How long the last output of a process that has ended is waited for.
@@ -39,7 +39,8 @@ impl Server {
         let (endpoint, mut started) = match connected {
             Ok(connected) => connected,
             Err(error) => {
-                tracing::warn!(server = self.config.name, ?error, "an MCP server did not start");
+                let destination = self.config.transport.target();
+                tracing::warn!(server = self.config.name, destination, %error, "an MCP server did not start");
                 self.change(|slots| slots.failed(id, error, Instant::now(), random()));
                 return self.start_failed.cancel();
             }
@@ -104,9 +105,10 @@ impl Server {
         match Connection::stdio(stdout, stdin, options).await {
             Ok(connection) => Ok((connection, Started { process, last_line })),
             Err(error) => {
+                let exit = timeout(OUTPUT_TIMEOUT, process.exit()).await;
                 process.stop(STOP_GRACE).await;
                 let _ = timeout(OUTPUT_TIMEOUT, last_line.complete()).await;
-                Err(with_output(error, &last_line.text()))
+                Err(with_output(error, exit.ok().and_then(Result::ok), &last_line.text()))
             }
         }
     }
@@ -122,11 +124,13 @@ async fn exited(started: Option<&mut Started>) {
     }
 }
 
-fn with_output(error: ConnectError, line: &str) -> ConnectError {
-    match error {
-        ConnectError::Failed(text) if !line.is_empty() => {
-            ConnectError::Failed(format!("{text}; its last output: {line}"))
-        }
-        error => error,
-    }
+/// Adds how the process has ended, if it has by itself, and what it wrote last.
+fn with_output(error: ConnectError, exit: Option<Exit>, line: &str) -> ConnectError {
+    let ConnectError::Failed(text) = error else { return error };
+    let text = match exit {
+        // The end of the process explains the end of the connection.
+        Some(exit) => format!("the process ended {exit}"),
+        None => text,
+    };
+    ConnectError::Failed(if line.is_empty() { text } else { format!("{text}; its last output: {line}") })
 }

@@ -56,7 +56,7 @@ impl Server {
             Err(_) if endpoint.connection.is_closed() => {}
             Err(error) => {
                 let server = &self.config.name;
-                tracing::warn!(server, ?error, "the tools of an MCP server cannot be listed");
+                tracing::warn!(server, %error, "the tools of an MCP server cannot be listed");
                 if !known {
                     sleep(RETRY).await;
                     self.refresh_tools();

@@ -81,8 +81,7 @@ impl Starts {
     /// Why the last start failed; empty if none has.
     pub(super) fn error(&self) -> String {
         match &self.last_error {
-            Some(ConnectError::Failed(error)) => error.clone(),
-            Some(ConnectError::Auth { .. }) => "it requires credentials".into(),
+            Some(error) => error.to_string(),
             None => String::new(),
         }
     }
