@@ -175,6 +175,14 @@ fn describe_certificate(problem: &CertificateError) -> String {
             "it is for another host name".into()
         }
         CertificateError::Revoked => "it has been revoked".into(),
-        other => other.to_string(),
+        CertificateError::BadEncoding => "it cannot be read".into(),
+        CertificateError::BadSignature => "its signature is wrong".into(),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not for servers".into()
+        }
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "its server has signed it itself, and it is not in the list of trusted certificates".into()
+        }
+        _ => "it breaks the rules for certificates of servers".into(),
     }
 }

@@ -1,13 +1,17 @@
 //! Settings for all calls of a client.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use protocol::{Dialect, TraceContext};
 
 use url::Url;
 
-use crate::{ClientTls, Error, Transport, exchange::uri, transport::HttpTransport};
+use crate::{
+    ClientTls, Error, Transport,
+    exchange::uri,
+    transport::{HttpTransport, RetryAfter},
+};
 
 /// Settings of a [`Client`](crate::Client).
 ///
@@ -36,6 +40,9 @@ pub struct ClientOptions {
     /// Sends all requests, to whichever URL. The default connects with [`tls`](Self::tls) through the proxies of the environment;
     /// another transport has TLS settings of its own.
     pub transport: Option<Arc<dyn Transport>>,
+    /// How long a request is repeated that the server refuses for now, because it starts or by a rate limit, after the time
+    /// that it names in `Retry-After`. The default is not at all.
+    pub patience: Duration,
 }
 
 impl ClientOptions {
@@ -90,6 +97,12 @@ impl ClientOptions {
         Self { transport: Some(transport), ..self }
     }
 
+    /// Replaces [`patience`](Self::patience).
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// The transport to the URL that the caller gave.
     pub(crate) fn transport_to(&self, url: &Url) -> Result<Arc<dyn Transport>, Error> {
         self.transport_with(url, &self.tls)
@@ -101,10 +114,14 @@ impl ClientOptions {
     }
 
     fn transport_with(&self, url: &Url, tls: &ClientTls) -> Result<Arc<dyn Transport>, Error> {
-        match &self.transport {
-            Some(transport) => Ok(Arc::clone(transport)),
-            None => Ok(Arc::new(HttpTransport::new(&uri(url)?, tls)?)),
-        }
+        let transport: Arc<dyn Transport> = match &self.transport {
+            Some(transport) => Arc::clone(transport),
+            None => Arc::new(HttpTransport::new(&uri(url)?, tls)?),
+        };
+        Ok(match self.patience {
+            Duration::ZERO => transport,
+            patience => Arc::new(RetryAfter { transport, patience }),
+        })
     }
 }
 
@@ -117,6 +134,7 @@ impl Default for ClientOptions {
             max_event_bytes: 16 * 1024 * 1024,
             tls: ClientTls::default(),
             transport: None,
+            patience: Duration::ZERO,
         }
     }
 }

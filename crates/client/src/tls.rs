@@ -1,5 +1,7 @@
 //! Which servers a client trusts, and the certificate with which it identifies itself.
 
+mod listed_certificates;
+
 use std::{
     fmt::{self, Debug, Formatter},
     sync::Arc,
@@ -13,11 +15,20 @@ use rustls::{
 };
 use rustls_platform_verifier::Verifier;
 
+use listed_certificates::ListedCertificates;
+
 /// TLS of a [`Client`](crate::Client). The default trusts the authorities of the platform and has no certificate.
 #[derive(Clone, Default)]
 pub struct ClientTls {
-    authorities: Option<Arc<RootCertStore>>,
+    authorities: Option<Authorities>,
     identity: Option<Arc<Identity>>,
+}
+
+/// Authorities, and the same certificates as those of servers.
+#[derive(Clone)]
+struct Authorities {
+    roots: Arc<RootCertStore>,
+    listed: Arc<[CertificateDer<'static>]>,
 }
 
 struct Identity {
@@ -31,20 +42,21 @@ struct Identity {
 pub struct ClientTlsError(String);
 
 impl ClientTls {
-    /// Trusts these authorities, in PEM, instead of those of the platform.
+    /// Trusts these authorities, in PEM, instead of those of the platform. A server may also have one of these certificates
+    /// itself, such as one that it has signed itself.
     ///
     /// # Errors
     ///
     /// The text has no certificate, or one that cannot be an authority.
     pub fn with_authorities(self, pem: &[u8]) -> Result<Self, ClientTlsError> {
         let mut roots = RootCertStore::empty();
-        for authority in certificates(pem)? {
-            let added = roots.add(authority);
-            added.map_err(|error| {
-                ClientTlsError(format!("has a certificate that cannot be an authority: {error}"))
-            })?;
+        let listed = certificates(pem)?;
+        for authority in &listed {
+            let added = roots.add(authority.clone());
+            added.map_err(|_| ClientTlsError("has a certificate that cannot be read".into()))?;
         }
-        Ok(Self { authorities: Some(Arc::new(roots)), ..self })
+        let authorities = Authorities { roots: Arc::new(roots), listed: listed.into() };
+        Ok(Self { authorities: Some(authorities), ..self })
     }
 
     /// Identifies the client to servers that ask for a certificate: the chain and its private key, in PEM. It is sent to
@@ -79,7 +91,10 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions()?;
         let builder = match &self.authorities {
-            Some(authorities) => builder.with_root_certificates(Arc::clone(authorities)),
+            Some(Authorities { roots, listed }) => {
+                let verifier = ListedCertificates::new(Arc::clone(roots), Arc::clone(listed), provider)?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
             None if is_plain => builder.with_root_certificates(RootCertStore::empty()),
             None => builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier::new(provider)?)),
         };
@@ -109,7 +124,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ClientTlsErr
 impl Debug for ClientTls {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.debug_struct("ClientTls")
-            .field("authorities", &self.authorities.as_ref().map(|roots| roots.len()))
+            .field("authorities", &self.authorities.as_ref().map(|authorities| authorities.listed.len()))
             .field("certificate", &self.identity.is_some())
             .finish()
     }

@@ -6,6 +6,7 @@
 mod connect;
 mod http;
 mod proxy;
+mod retry_after;
 
 use std::{error::Error, fmt::Debug, pin::Pin};
 
@@ -13,7 +14,7 @@ use ::http::Uri;
 use bytes::Bytes;
 use http_body_util::{Full, combinators::BoxBody};
 
-pub(crate) use self::http::HttpTransport;
+pub(crate) use self::{http::HttpTransport, retry_after::RetryAfter};
 
 /// A request with an absolute URL. With the version HTTP/2, a connection that has another version is an error.
 pub type Request = ::http::Request<Full<Bytes>>;

@@ -157,7 +157,8 @@ impl From<Error> for Failure {
 fn code_of(error: &Error) -> u8 {
     match error {
         Error::Url { .. } | Error::OtherOrigin { .. } => code::USAGE,
-        Error::Transport(_) => code::ERROR,
+        Error::Transport(_)
+        | Error::Status(StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) => code::ERROR,
         Error::NoCard { .. } => code::NOT_FOUND,
         Error::Timeout => code::TIMEOUT,
         Error::Ended { .. } => code::TASK_FAILED,

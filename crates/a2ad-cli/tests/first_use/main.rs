@@ -6,6 +6,8 @@
 mod default_agent;
 mod failures;
 mod long_runs;
+mod self_signed;
+mod starting;
 
 use std::{path::Path, process::Stdio, time::Duration};
 

@@ -53,6 +53,9 @@ async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
     }
     let (tls, rest) = (scheme == "https", &url[scheme.len()..]);
     match probe(&authority, "/readyz").await {
+        ProbeResult::Http { status: 503, body } if !tls && body.contains("\"starting\"") => {
+            Some(STARTING.to_owned())
+        }
         ProbeResult::Http { status: 503, .. } if !tls => Some(DRAINING.to_owned()),
         ProbeResult::Http { .. } if tls => Some(format!("that port answers plain http: try http{rest}")),
         ProbeResult::Http { status: 400, body } if body.to_ascii_lowercase().contains("https") => {
@@ -70,6 +73,8 @@ async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
 
 const DRAINING: &str =
     "the server is shutting down (draining) and accepts no new work: try again when it has restarted";
+
+const STARTING: &str = "the server is starting, and waits for its tools: try again in a moment";
 
 const RESTARTED: &str = "it accepts new work again when it has restarted";
 

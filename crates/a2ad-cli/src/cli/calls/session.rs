@@ -78,6 +78,9 @@ impl SessionFlags {
     }
 }
 
+/// How long a server is asked again that starts, or that limits the rate of calls.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A running client command.
 pub(crate) struct Session {
     flags: ConnectionFlags,
@@ -259,7 +262,7 @@ impl Session {
     fn options(&self, found: Option<&FoundCard>) -> Result<ClientOptions, Failure> {
         let headers = self.flags.credentials.headers(found.map(|found| &found.card))?;
         let options = ClientOptions::default().with_headers(headers).with_dialect(self.flags.dialect);
-        let options = options.with_tls(self.flags.tls.load()?);
+        let options = options.with_tls(self.flags.tls.load()?).with_patience(PATIENCE);
         Ok(match trace_of_environment() {
             Some(trace) if !options.headers.contains_key("traceparent") => options.with_trace_context(&trace),
             Some(_) | None => options,
