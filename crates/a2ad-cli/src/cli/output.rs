@@ -9,6 +9,7 @@ use std::{
     cell::Cell,
     fmt::Write as _,
     io::{IsTerminal as _, Write as _},
+    path::PathBuf,
 };
 
 use protocol::json::write::Writer;
@@ -30,6 +31,8 @@ pub(crate) struct Output {
     stderr_is_terminal: bool,
     /// Whether the last data on stdout did not end with a newline.
     mid_line: Cell<bool>,
+    /// Where files of agents are written; `None`: nowhere.
+    folder: Option<PathBuf>,
 }
 
 impl Output {
@@ -39,7 +42,41 @@ impl Output {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             mid_line: Cell::new(false),
+            folder: None,
         }
+    }
+
+    /// Writes files of agents into this folder.
+    pub(crate) fn with_folder(self, folder: Option<PathBuf>) -> Self {
+        Self { folder, ..self }
+    }
+
+    /// Writes a file of an agent under its name, or under another if there is one already; returns where. `None` without a
+    /// folder.
+    pub(crate) fn save_file(&self, name: &str, content: &[u8]) -> std::io::Result<Option<PathBuf>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let failed = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let name = file_name(name);
+        for number in 1.. {
+            let path = folder.join(if number == 1 { name.clone() } else { numbered(&name, number) });
+            match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    file.write_all(content).map_err(failed)?;
+                    return Ok(Some(path));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether stdout is a terminal.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.stdout_is_terminal
     }
 
     /// Writes an agent's text to stdout and flushes it.
@@ -122,6 +159,23 @@ impl Output {
     }
 }
 
+/// A name that an agent gave, as the name of a file: no folders, nothing hidden, nothing that a terminal would interpret.
+fn file_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain: String =
+        last.chars().filter(|c| !c.is_control() && !changes_direction(*c)).take(120).collect();
+    let plain = plain.trim().trim_start_matches('.');
+    if plain.is_empty() { "file".to_owned() } else { plain.to_owned() }
+}
+
+/// The name with a number before its extension.
+fn numbered(name: &str, number: u32) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) => format!("{stem}-{number}.{extension}"),
+        None => format!("{name}-{number}"),
+    }
+}
+
 /// Whether a terminal would interpret a character instead of showing it.
 fn is_control(character: char) -> bool {
     match character {
@@ -174,6 +228,20 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_agents_stay_in_the_folder_and_replace_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Output::new().with_folder(Some(folder.path().join("new")));
+        let saved = |name| output.save_file(name, b"x").unwrap().unwrap();
+        let inside = |name: &str| folder.path().join("new").join(name);
+        assert_eq!(saved("../../a.png"), inside("a.png"));
+        assert_eq!(saved("C:\\x\\a.png"), inside("a-2.png"));
+        assert_eq!(saved(".."), inside("file"));
+        assert_eq!(saved(".bashrc"), inside("bashrc"));
+        assert_eq!(saved(""), inside("file-2"));
+        assert_eq!(Output::new().save_file("a", b"x").unwrap(), None);
+    }
 
     #[test]
     fn control_characters_are_removed_for_terminals() {

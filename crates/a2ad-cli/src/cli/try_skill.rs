@@ -1,13 +1,18 @@
 //! `a2ad try`: runs one skill of a configuration without a server that others could reach, and prints the result.
 
-use std::path::PathBuf;
+use std::{
+    collections::VecDeque,
+    io::{IsTerminal as _, Write as _},
+    path::PathBuf,
+};
 
 use a2ad::internal::{
     LocalServer,
     assembly::{Backends, SkillAgent},
 };
 use clap::Args;
-use protocol::hint;
+use protocol::{Json, Part, Task, hint};
+use tokio::sync::oneshot;
 
 use crate::cli::calls::compose::MessageFlags;
 
@@ -15,9 +20,11 @@ use crate::cli::failure::{Failure, code};
 
 use crate::cli::runtime;
 
-use crate::cli::calls::send::{self, WaitFlags};
+use crate::cli::calls::printer::Printer;
 
-use crate::cli::calls::session::{Session, SessionFlags};
+use crate::cli::calls::send::{self, AnswerSource};
+
+use crate::cli::calls::session::{FolderFlags, Session, SessionFlags};
 
 use crate::cli::variables;
 use crate::config::{self, Config, ConfigFile};
@@ -33,6 +40,12 @@ pub(super) struct TryFlags {
     /// Arguments of the skill.
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
+    /// Answer to a question of the skill, as text or as a JSON object; can be repeated for several questions. Without it, a
+    /// terminal is asked.
+    #[arg(long, value_name = "TEXT")]
+    answer: Vec<String>,
+    #[command(flatten)]
+    folder: FolderFlags,
     /// Configuration file [default: ./a2ad.toml if it exists, else the built-in demo; env: A2AD_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -42,7 +55,7 @@ pub(super) struct TryFlags {
 }
 
 pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
-    let TryFlags { skill, text, data, config, json } = flags;
+    let TryFlags { skill, text, data, answer, folder, config, json } = flags;
     let variables = variables();
     let file = ConfigFile::find(config.as_deref(), &variables);
     let source = config::Source { file: file.as_ref(), variables, ..config::Source::default() };
@@ -54,17 +67,55 @@ pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
     let runtime = runtime().map_err(failed)?;
     let (server, backends) = runtime.block_on(start(&config)).map_err(failed)?;
     let result = agent_of(&config, &backends, &skill).and_then(|agent| {
-        let session = SessionFlags::local(server.agent_url(&agent), json);
-        Session::run(
-            session,
-            |session| async move { send::send(&session, message, &WaitFlags::default()).await },
-        )
+        let session = SessionFlags::local(server.agent_url(&agent), json).saving(folder);
+        let mut answers = Answers { given: answer.into() };
+        Session::run(session, |session| async move { send::converse(&session, message, &mut answers).await })
     });
     runtime.block_on(async {
         server.stop().await;
         backends.stop().await;
     });
     result
+}
+
+/// The answers of the command line, then those that a terminal is asked for.
+struct Answers {
+    given: VecDeque<String>,
+}
+
+impl AnswerSource for Answers {
+    async fn next(&mut self, session: &Session, task: &Task) -> Result<Option<Part>, Failure> {
+        if let Some(given) = self.given.pop_front() {
+            return Ok(Some(part(given)));
+        }
+        if session.json() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        if let Some(question) = &task.status.message {
+            Printer::new(&session.output).message_text(&question.parts)?;
+        }
+        Ok(typed().await.map(part))
+    }
+}
+
+/// A JSON object is data, everything else text.
+fn part(answer: String) -> Part {
+    match Json::parse(&answer) {
+        Ok(json) if json.as_str().starts_with('{') => Part::data(json),
+        Ok(_) | Err(_) => Part::text(answer),
+    }
+}
+
+/// A line from the terminal; `None` at its end. Read in a thread that the end of the process does not wait for.
+async fn typed() -> Option<String> {
+    let _ = write!(std::io::stderr(), "> ");
+    let (send, received) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line.trim_end().to_owned()));
+    });
+    received.await.ok().flatten()
 }
 
 /// Starts the backends, and a server on a free loopback port with a temporary store.

@@ -6,6 +6,7 @@
 mod default_agent;
 mod failures;
 mod long_runs;
+mod results;
 mod self_signed;
 mod starting;
 

@@ -143,6 +143,11 @@ const MEDIA_TYPES: [(&str, &str); 20] = [
     ("mp3", "audio/mpeg"),
 ];
 
+/// The extension of files of this type.
+pub(crate) fn extension(media_type: &str) -> Option<&'static str> {
+    MEDIA_TYPES.iter().find(|row| row.1 == media_type).map(|row| row.0)
+}
+
 fn media_type(path: &Path) -> &'static str {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     let found = MEDIA_TYPES.iter().find(|row| ending.as_deref() == Some(row.0));

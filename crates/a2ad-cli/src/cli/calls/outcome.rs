@@ -73,6 +73,10 @@ fn status_line(task: &Task, status_text: Option<&str>) -> String {
 
 /// The command that continues a task that has not ended.
 fn next_step(session: &Session, task: &Task) -> Option<String> {
+    if session.is_local {
+        let can_answer = task.status.state == TaskState::InputRequired;
+        return can_answer.then(|| "answer it with --answer TEXT".to_owned());
+    }
     let (text, subcommand, args): (_, _, &[&str]) = match task.status.state {
         TaskState::InputRequired => ("answer with", "reply", &["TEXT"]),
         TaskState::AuthRequired => ("continue with credentials", "reply", &["TEXT"]),

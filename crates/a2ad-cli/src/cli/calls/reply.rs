@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 
 use super::send::{WaitFlags, send};
 
-use super::session::{Session, SessionFlags};
+use super::session::{FolderFlags, Session, SessionFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplyFlags {
@@ -21,10 +21,12 @@ pub(crate) struct ReplyFlags {
     message: MessageFlags,
     #[command(flatten)]
     waiting: WaitFlags,
+    #[command(flatten)]
+    folder: FolderFlags,
 }
 
 pub(crate) fn run(flags: ReplyFlags) -> Result<u8, Failure> {
-    let ReplyFlags { session, task, message, waiting } = flags;
+    let ReplyFlags { session, task, message, waiting, folder } = flags;
     let req = message.compose(Some(&task))?;
-    Session::run(session, |session| async move { send(&session, req, &waiting).await })
+    Session::run(session.saving(folder), |session| async move { send(&session, req, &waiting).await })
 }

@@ -3,7 +3,8 @@
 use clap::Args;
 use client::{Client, Error, Follow, FollowEvent, SendReply};
 use protocol::{
-    ErrorKind, Event, GetTask, Message, Reply, SendMessage, Task, TaskId, dialect::v1, json::write::Writer,
+    ErrorKind, Event, GetTask, Message, Part, Reply, Role, SendMessage, Task, TaskId, TaskState, dialect::v1,
+    json::write::Writer,
 };
 
 use super::compose::MessageFlags;
@@ -14,7 +15,7 @@ use super::outcome;
 
 use super::printer::Printer;
 
-use super::session::{Session, SessionFlags};
+use super::session::{FolderFlags, Session, SessionFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct SendFlags {
@@ -27,6 +28,8 @@ pub(crate) struct SendFlags {
     task: Option<String>,
     #[command(flatten)]
     waiting: WaitFlags,
+    #[command(flatten)]
+    folder: FolderFlags,
 }
 
 /// How to wait for the result. By default the task is polled, so that its id is known while it runs.
@@ -41,9 +44,9 @@ pub(crate) struct WaitFlags {
 }
 
 pub(crate) fn run(flags: SendFlags) -> Result<u8, Failure> {
-    let SendFlags { session, message, task, waiting } = flags;
+    let SendFlags { session, message, task, waiting, folder } = flags;
     let req = message.compose(task.as_deref())?;
-    Session::run(session, |session| async move { send(&session, req, &waiting).await })
+    Session::run(session.saving(folder), |session| async move { send(&session, req, &waiting).await })
 }
 
 /// Sends a message and prints the result.
@@ -74,6 +77,22 @@ pub(crate) async fn check_task_exists(client: &Client, task: Option<&TaskId>) ->
 }
 
 async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8, Failure> {
+    match settle(session, client, req).await? {
+        Settled::Task(task) => print_task(session, &task),
+        Settled::Message(message) => print_message(session, &message),
+        Settled::Nothing => Ok(code::SUCCESS),
+    }
+}
+
+/// How a sent message has been answered.
+enum Settled {
+    Task(Box<Task>),
+    Message(Message),
+    Nothing,
+}
+
+/// Sends a message and waits until its task has settled.
+async fn settle(session: &Session, client: &Client, req: SendMessage) -> Result<Settled, Failure> {
     let mut follow = Follow::send(client, req).await?;
     session.record_task(follow.task_id());
     let mut lost = false;
@@ -84,17 +103,45 @@ async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8
                 lost = true;
                 session.output.message("the agent cannot be reached; retrying");
             }
-            FollowEvent::Event(Event::Message(message)) => return print_message(session, &message),
+            FollowEvent::Event(Event::Message(message)) => return Ok(Settled::Message(message)),
             FollowEvent::Event(event) => {
                 lost = false;
                 progress(session, &event);
             }
         }
     }
-    match follow.task() {
-        Some(task) => print_task(session, task),
-        None => Ok(code::SUCCESS),
+    Ok(follow.task().map_or(Settled::Nothing, |task| Settled::Task(Box::new(task.clone()))))
+}
+
+/// Sends a message, answers the questions of its task as long as there are answers, and prints the result.
+pub(crate) async fn converse(
+    session: &Session,
+    mut req: SendMessage,
+    answers: &mut impl AnswerSource,
+) -> Result<u8, Failure> {
+    let client = session.client().await?;
+    session.record_sent();
+    loop {
+        let task = match settle(session, &client, req).await? {
+            Settled::Task(task) => task,
+            Settled::Message(message) => return print_message(session, &message),
+            Settled::Nothing => return Ok(code::SUCCESS),
+        };
+        if task.status.state != TaskState::InputRequired {
+            return print_task(session, &task);
+        }
+        let Some(answer) = answers.next(session, &task).await? else { return print_task(session, &task) };
+        session.record_activity();
+        let mut message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![answer]);
+        message.task_id = Some(task.id.clone());
+        req = SendMessage { history_length: Some(0), ..SendMessage::new(message) };
     }
+}
+
+/// Where the answers to questions come from.
+pub(crate) trait AnswerSource {
+    /// The answer to the question of a task; `None` if there is none.
+    async fn next(&mut self, session: &Session, task: &Task) -> Result<Option<Part>, Failure>;
 }
 
 /// Reports the progress of a task if stderr is a terminal.

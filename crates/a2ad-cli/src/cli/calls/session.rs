@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     future::Future,
+    path::PathBuf,
     time::Duration,
 };
 
@@ -40,6 +41,20 @@ pub(crate) struct SessionFlags {
     agent: String,
     #[command(flatten)]
     connection: ConnectionFlags,
+    /// Where files of the result are written.
+    #[arg(skip)]
+    folder: Option<PathBuf>,
+    /// The server is one of this process.
+    #[arg(skip)]
+    is_local: bool,
+}
+
+/// Where files of a result are written.
+#[derive(Debug, Default, Args)]
+pub(crate) struct FolderFlags {
+    /// Write the files of the result into this folder; created if it does not exist.
+    #[arg(short = 'o', long = "output-dir", value_name = "DIR")]
+    folder: Option<PathBuf>,
 }
 
 /// The arguments of all client commands.
@@ -74,7 +89,12 @@ impl SessionFlags {
             credentials: CredentialFlags::default(),
             tls: TlsFlags::default(),
         };
-        Self { agent: url, connection }
+        Self { agent: url, connection, folder: None, is_local: true }
+    }
+
+    /// Writes files of the result as these flags say.
+    pub(crate) fn saving(self, FolderFlags { folder }: FolderFlags) -> Self {
+        Self { folder, ..self }
     }
 }
 
@@ -87,6 +107,8 @@ pub(crate) struct Session {
     /// The agent as typed; empty if the command addresses a server.
     agent: String,
     target: Target,
+    /// The server is one of this process, which ends with the command.
+    pub(crate) is_local: bool,
     pub(crate) output: Output,
     /// The current task, once its id is known.
     task: RefCell<Option<TaskId>>,
@@ -107,9 +129,8 @@ impl Session {
     where
         F: Future<Output = Result<u8, Failure>>,
     {
-        let SessionFlags { agent, connection } = flags;
-        let target = Target::read(&agent, connection.server()?)?;
-        Self::run_at(target, agent, connection, subcommand)
+        let target = Target::read(&flags.agent, flags.connection.server()?)?;
+        Self::run_at(target, flags, subcommand)
     }
 
     /// Runs a command for a server: this one, else that of the flag or the environment.
@@ -126,19 +147,20 @@ impl Session {
             Some(server) => server,
             None => connection.server()?.unwrap_or_else(|| target::SERVER.to_owned()),
         });
-        Self::run_at(target, String::new(), connection, subcommand)
+        let flags = SessionFlags { agent: String::new(), connection, folder: None, is_local: false };
+        Self::run_at(target, flags, subcommand)
     }
 
     /// Runs a command until it ends, the agent is silent for the timeout, or Ctrl-C is pressed.
     fn run_at<F>(
         target: Target,
-        agent: String,
-        flags: ConnectionFlags,
+        flags: SessionFlags,
         subcommand: impl FnOnce(std::rc::Rc<Self>) -> F,
     ) -> Result<u8, Failure>
     where
         F: Future<Output = Result<u8, Failure>>,
     {
+        let SessionFlags { agent, connection: flags, folder, is_local } = flags;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(code::ERROR, error.to_string()))?;
         runtime.block_on(async {
@@ -146,7 +168,8 @@ impl Session {
                 flags,
                 agent,
                 target,
-                output: Output::new(),
+                is_local,
+                output: Output::new().with_folder(folder),
                 task: RefCell::default(),
                 required: RefCell::default(),
                 sent: Cell::new(false),

@@ -14,7 +14,7 @@ use super::printer::Printer;
 
 use super::send::{check_task_exists, progress};
 
-use super::session::{Session, SessionFlags};
+use super::session::{FolderFlags, Session, SessionFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct StreamFlags {
@@ -25,12 +25,14 @@ pub(crate) struct StreamFlags {
     /// Send to this task instead of a new one.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
+    #[command(flatten)]
+    folder: FolderFlags,
 }
 
 pub(crate) fn run(flags: StreamFlags) -> Result<u8, Failure> {
-    let StreamFlags { session, message, task } = flags;
+    let StreamFlags { session, message, task, folder } = flags;
     let req = SendMessage { return_immediately: false, ..message.compose(task.as_deref())? };
-    Session::run(session, |session| async move { stream(&session, req).await })
+    Session::run(session.saving(folder), |session| async move { stream(&session, req).await })
 }
 
 async fn stream(session: &Session, req: SendMessage) -> Result<u8, Failure> {

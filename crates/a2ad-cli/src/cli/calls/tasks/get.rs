@@ -8,7 +8,7 @@ use crate::cli::{
         outcome,
         printer::Printer,
         send::print_reply,
-        session::{Session, SessionFlags},
+        session::{FolderFlags, Session, SessionFlags},
     },
     failure::{Failure, code_of_state},
 };
@@ -23,11 +23,13 @@ pub(crate) struct GetFlags {
     /// Number of latest history messages to include with --json.
     #[arg(long, value_name = "N")]
     history: Option<u32>,
+    #[command(flatten)]
+    folder: FolderFlags,
 }
 
 pub(super) fn run(flags: GetFlags) -> Result<u8, Failure> {
-    let GetFlags { session, task, history } = flags;
-    Session::run(session, |session| async move {
+    let GetFlags { session, task, history, folder } = flags;
+    Session::run(session.saving(folder), |session| async move {
         let get = GetTask { history_length: history, ..GetTask::from(task) };
         let task = session.client().await?.get_task(get).await?;
         if session.json() {

@@ -1,8 +1,9 @@
 //! `a2ad tasks ls`: lists tasks, following the page tokens up to the limit.
 
 use clap::Args;
-use client::Client;
-use protocol::{ListTasks, Reply, Task, TaskPage, TaskState};
+use client::{Client, text};
+use engine::Clock;
+use protocol::{ListTasks, Reply, Task, TaskPage, TaskState, Timestamp};
 
 use crate::cli::{
     calls::{
@@ -23,8 +24,8 @@ pub(crate) struct LsFlags {
     #[command(flatten)]
     session: SessionFlags,
     /// Only tasks in this state, such as working or input-required.
-    #[arg(long, value_name = "STATE", value_parser = NamedValue { names: &outcome::STATES, parse: outcome::parse_state })]
-    status: Option<TaskState>,
+    #[arg(long, alias = "status", value_name = "STATE", value_parser = NamedValue { names: &outcome::STATES, parse: outcome::parse_state })]
+    state: Option<TaskState>,
     /// Only tasks of this context (conversation).
     #[arg(long, value_name = "ID")]
     context: Option<String>,
@@ -34,11 +35,12 @@ pub(crate) struct LsFlags {
 }
 
 pub(super) fn run(flags: LsFlags) -> Result<u8, Failure> {
-    let LsFlags { session, status, context, limit } = flags;
+    let LsFlags { session, state, context, limit } = flags;
     let filter = ListTasks {
-        status,
+        status: state,
         context_id: context.map(Into::into),
-        history_length: Some(0),
+        // For its words.
+        history_length: Some(1),
         ..ListTasks::default()
     };
     let limit = if limit == 0 { usize::MAX } else { limit };
@@ -50,7 +52,11 @@ pub(super) fn run(flags: LsFlags) -> Result<u8, Failure> {
             print_reply(&session, &Reply::Tasks(page))?;
             return Ok(code::SUCCESS);
         }
-        session.output.text(&columns(&page.tasks.iter().map(row).collect::<Vec<_>>()))?;
+        let now = Clock::system().now();
+        let rows: Vec<_> = page.tasks.iter().map(|task| row(task, now)).collect();
+        // Programs that read the lines get tasks only.
+        let header = (session.output.is_for_people() && !rows.is_empty()).then(|| HEADER.map(str::to_owned));
+        session.output.text(&columns(&header.into_iter().chain(rows).collect::<Vec<_>>()))?;
         if total > shown as u64 {
             session.output.message(&format!("{shown} of {total} tasks; --limit shows more"));
         }
@@ -85,8 +91,33 @@ async fn walk(
     }
 }
 
-fn row(task: &Task) -> [String; 4] {
-    let since = task.status.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
+const HEADER: [&str; 5] = ["TASK", "STATE", "AGE", "CONTEXT", "LAST MESSAGE"];
+/// The most characters of a message.
+const WORDS: usize = 40;
+
+fn row(task: &Task, now: Timestamp) -> [String; 5] {
+    let age = task.status.timestamp.map(|since| age(now.as_millis() - since.as_millis())).unwrap_or_default();
     let state = outcome::state_name(task.status.state).to_owned();
-    [task.id.to_string(), state, since, task.context_id.to_string()]
+    let words = task.history.last().map(|message| words(&text::of_message(message))).unwrap_or_default();
+    [task.id.to_string(), state, age, task.context_id.to_string(), words]
+}
+
+/// How long ago the state was reached, in its largest unit.
+fn age(millis: i64) -> String {
+    let seconds = millis.max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The first words of a text in one line.
+fn words(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }

@@ -5,7 +5,7 @@ use client::Follow;
 
 use crate::cli::{
     calls::{
-        session::{Session, SessionFlags},
+        session::{FolderFlags, Session, SessionFlags},
         stream,
     },
     failure::Failure,
@@ -18,11 +18,13 @@ pub(crate) struct WatchFlags {
     /// Id of the task.
     #[arg(value_name = "TASK")]
     task: String,
+    #[command(flatten)]
+    folder: FolderFlags,
 }
 
 pub(super) fn run(flags: WatchFlags) -> Result<u8, Failure> {
-    let WatchFlags { session, task } = flags;
-    Session::run(session, |session| async move {
+    let WatchFlags { session, task, folder } = flags;
+    Session::run(session.saving(folder), |session| async move {
         let client = session.client().await?;
         let follow = Follow::watch(&client, task).await?;
         session.record_task(follow.task_id());
