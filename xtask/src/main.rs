@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
+mod acceptance;
 mod bench;
 mod check;
 mod disk_space;
@@ -26,8 +27,13 @@ const COMMANDS: &[Command] = &[
     ("check", "format, lints, documentation, licences", check::run),
     (
         "test",
-        "set up what the tests need and run them all, or one part: test [check|crates|fuzz|interop [SUITE]|verify [PROOF]]",
+        "set up what the tests need and run them all, or one part: test [acceptance|check|crates|fuzz|interop [SUITE]|verify [PROOF]]",
         test::run,
+    ),
+    (
+        "acceptance",
+        "check the program against the list of its requirements: acceptance [ITEM…] [--verbose]",
+        acceptance::run,
     ),
     ("verify", "run one proof: verify NAME [OPTIONS]; without NAME, list the proofs", verify::run),
     (

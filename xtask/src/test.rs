@@ -41,6 +41,7 @@ const LANES: &[&[&str]] = &[
     &["interop telemetry", "interop rust", "interop draft", "fuzz"],
     // Proofs that load the program.
     &[
+        "acceptance",
         "verify kill_under_load",
         "verify duplicate_sends",
         "verify cancel_races",
@@ -86,7 +87,7 @@ const LANES: &[&[&str]] = &[
 ];
 
 /// The programs that the lanes run.
-const PROGRAMS: &[&str] = &["a2ad", "a2ad-fixtures", "a2ad-verify", "a2ad-fuzz"];
+const PROGRAMS: &[&str] = &["a2ad", "a2ad-acceptance", "a2ad-fixtures", "a2ad-verify", "a2ad-fuzz"];
 
 /// Runs everything, or only the parts whose command begins like the arguments: `check`, `crates`, `interop tls`, `verify`.
 /// The first failure ends the run.
@@ -98,7 +99,7 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let has_lanes = lanes.iter().any(|lane| !lane.is_empty());
     ensure!(
         has_lanes || is_chosen("check") || is_chosen("crates"),
-        "no part of the tests is named {only}; there are check, crates, fuzz, interop SUITE and verify PROOF"
+        "no part of the tests is named {only}; there are acceptance, check, crates, fuzz, interop SUITE and verify PROOF"
     );
     let target = disk_space::check()?;
     let parts = Parts::begin()?;

@@ -13,7 +13,7 @@ mod config;
 mod logging;
 mod program;
 mod reload;
-pub mod selftest;
+mod selftest;
 
 #[doc(hidden)]
 pub use check::check_config;

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use engine::RegisteredAgent;
 use outbound::process::supervise;
-use selftest::tool_server;
 
 use crate::{builtins, cli};
 
@@ -13,14 +12,13 @@ use crate::{builtins, cli};
 pub fn run(agents: impl IntoIterator<Item = RegisteredAgent>) -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
-    // Commands that the help does not show. The first runs beside every command of a backend, so little is set up before.
+    // A command that the help does not show. It runs beside every command of a backend, so little is set up before.
     match first.as_ref().and_then(|first| first.to_str()) {
         Some(supervise::COMMAND) => {
             // The command of a backend inherits the setting of this process.
             set_huge_pages(HugePages::AsTheSystemHasThem);
             supervise::run(arguments)
         }
-        Some(tool_server::COMMAND) => tool_server::run(arguments),
         _ => {
             set_huge_pages(HugePages::Off);
             builtins::add(agents);

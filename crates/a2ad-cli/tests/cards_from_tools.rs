@@ -25,8 +25,8 @@ async fn serve(folder: &Path, config: &str) -> Server {
 /// The configuration of an MCP server with these tools.
 fn mcp(server: &str, tools: &[impl AsRef<str>]) -> String {
     let tools: Vec<&str> = tools.iter().map(AsRef::as_ref).collect();
-    let program = env!("CARGO_BIN_EXE_a2ad");
-    format!("[mcp.{server}]\ncommand = [{program:?}, \"selftest-tools\", \"{}\"]\n", tools.join("\", \""))
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tool_server.py");
+    format!("[mcp.{server}]\ncommand = [\"python3\", \"-S\", {script:?}, \"{}\"]\n", tools.join("\", \""))
 }
 
 async fn card(server: &Server) -> AgentCard {

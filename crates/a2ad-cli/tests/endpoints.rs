@@ -94,7 +94,7 @@ const ARGUMENTS: &str = r#"{"city":"Zürich","list":[1,2.5,null,"\"x\""],"deep":
 
 /// The skills of the server, one for each kind of backend and of result: id, configuration and arguments.
 fn skills(upstream: &str) -> Vec<(&'static str, String, String)> {
-    let program = env!("CARGO_BIN_EXE_a2ad");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tool_server.py");
     let jsonl = r#"read -r given; printf '{"type":"progress","text":"half"}\n{"type":"artifact","text":"first"}\n{"type":"artifact","data":%s}\n' "$given""#;
     let command = |skill: &str, argv: &str, more: &str| {
         format!("[skills.{skill}]\ncommand = {{ argv = {argv}{more} }}\n")
@@ -104,7 +104,7 @@ fn skills(upstream: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
             "tool",
-            format!("[mcp.tools]\ncommand = [{program:?}, \"selftest-tools\", \"tool\"]\n"),
+            format!("[mcp.tools]\ncommand = [\"python3\", \"-S\", {script:?}, \"tool\"]\n"),
             own.clone(),
         ),
         (

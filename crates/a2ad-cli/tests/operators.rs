@@ -400,7 +400,8 @@ async fn the_audit_log_can_be_off_or_elsewhere() {
 /// A server with a backend of each kind: one that works, and one that does not.
 fn with_backends() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let tools = format!("[\"{}\", \"selftest-tools\", \"add\"]", env!("CARGO_BIN_EXE_a2ad"));
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tool_server.py");
+    let tools = format!("[\"python3\", \"-S\", {script:?}, \"add\"]");
     let config = format!(
         r#"
 [limits]

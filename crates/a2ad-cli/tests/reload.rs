@@ -178,7 +178,8 @@ fn replace(path: &Path, text: &str) {
 
 /// An MCP server that adds a line with its process id to a file when it starts.
 fn mcp(name: &str, tools: &[&str], pids: &Path) -> String {
-    let script = format!("echo $$ >> {}; exec {PROGRAM} selftest-tools {}", pids.display(), tools.join(" "));
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tool_server.py");
+    let script = format!("echo $$ >> {}; exec python3 -S {server} {}", pids.display(), tools.join(" "));
     format!("[mcp.{name}]\ncommand = [\"sh\", \"-c\", {script:?}]\n")
 }
 

@@ -144,7 +144,6 @@ impl Card {
 
 /// The files of the server.
 struct Files {
-    program: PathBuf,
     config: PathBuf,
     folder: PathBuf,
 }
@@ -153,7 +152,7 @@ impl Files {
     fn new(setup: &Setup) -> Result<Self> {
         let folder = setup.store.with_file_name("skills");
         fs::create_dir_all(&folder)?;
-        Ok(Self { program: setup.program.clone(), config: setup.store.with_extension("toml"), folder })
+        Ok(Self { config: setup.store.with_extension("toml"), folder })
     }
 
     /// A version of the file. What clients call is in all of them.
@@ -171,8 +170,9 @@ impl Files {
 
     /// An MCP server that adds a line with its process id to a file when it starts.
     fn mcp(&self, name: &str, tools: &str) -> String {
-        let (pids, program) = (self.pids(name), self.program.display());
-        let script = format!("echo $$ >> {}; exec {program} selftest-tools {tools}", pids.display());
+        const SERVER: &str =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/a2ad-cli/tests/tool_server.py");
+        let script = format!("echo $$ >> {}; exec python3 -S {SERVER} {tools}", self.pids(name).display());
         format!(
             "[mcp.{name}]\ncommand = [\"sh\", \"-c\", {script:?}]\nelicitation = false\npool = {{ max = 1 }}\n"
         )
