@@ -4,7 +4,7 @@
 //! or minutes. The blocks of a page run in one shell, in a folder of their own, beside a server with the demo agents
 //! whose address replaces that of the page. A comment `# prints: TEXT` states what a command before it prints. A block
 //! of the language `toml` is a configuration that `a2ad check` accepts. The Python and JavaScript programs of the README
-//! are run in `tests/interop`, the commands of `docs/operators.md` in `operators.rs`.
+//! are run in `tests/interop`, the commands of `docs/operators.md` in `program/operators.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 

@@ -20,7 +20,7 @@ const ITEMS: &[Item] = &[
     test(
         2,
         "an agent can be enabled and disabled while the server runs",
-        "crates/a2ad-cli/tests/operators.rs::agents_are_switched_on_a_server_and_in_its_store",
+        "crates/a2ad-cli/tests/program/operators.rs::agents_are_switched_on_a_server_and_in_its_store",
     ),
     test(
         3,
@@ -35,7 +35,7 @@ const ITEMS: &[Item] = &[
     test(
         5,
         "a key is shown once, and only its hash is stored",
-        "crates/a2ad-cli/tests/api_keys.rs::a_key_of_a_running_server_is_used_and_revoked_at_once",
+        "crates/a2ad-cli/tests/program/api_keys.rs::a_key_of_a_running_server_is_used_and_revoked_at_once",
     ),
     test(
         6,

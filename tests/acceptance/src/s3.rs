@@ -109,7 +109,7 @@ const ITEMS: &[Item] = &[
     test(
         38,
         "a static bearer token can be configured by the name of an environment variable",
-        "crates/a2ad-cli/tests/credentials/client.rs::bearer_token_is_accepted_in_every_version_of_the_card",
+        "crates/a2ad-cli/tests/program/credentials/client.rs::bearer_token_is_accepted_in_every_version_of_the_card",
     ),
     test(
         39,
@@ -119,7 +119,7 @@ const ITEMS: &[Item] = &[
     test(
         40,
         "without credentials in development, the server logs one warning",
-        "crates/a2ad-cli/tests/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
+        "crates/a2ad-cli/tests/program/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
     ),
     test(
         41,
@@ -129,7 +129,7 @@ const ITEMS: &[Item] = &[
     test(
         42,
         "production is detected from the hosting provider's environment variables",
-        "crates/a2ad-cli/tests/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
+        "crates/a2ad-cli/tests/program/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
     ),
     test(
         43,
