@@ -29,192 +29,26 @@ fn check(input: &str, recognised_as: &str, expected: &[(&str, &[&str])]) {
     }
 }
 
+/// The documents of `explain/cases.txt`. A case has its type and dialect behind `=>`, its text, and lines with what is shown
+/// of it in a dialect.
 #[test]
-fn a_message_is_shown_in_every_dialect() {
-    let v1 = r#"{"messageId":"m-1","role":"ROLE_USER","contextId":"c-1","referenceTaskIds":["t-9"],
-        "parts":[{"text":"hi","mediaType":"text/markdown"},{"data":[1,2]}]}"#;
-    check(
-        v1,
-        "a message of 1.0",
-        &[
-            ("1.0", &["as given"]),
-            (
-                "0.3 (JSON-RPC",
-                &[
-                    r#""kind": "message""#,
-                    "translated  role ROLE_USER → user",
-                    r#"carried     parts[0].metadata.a2ad.mediaType = "text/markdown""#,
-                    "carried     parts[1].metadata.data_part_compat = true",
-                    "nothing lost",
-                ],
-            ),
-            ("0.3 (HTTP", &["translated  parts → content", "carried     metadata.a2ad.referenceTaskIds[0]"]),
-            (
-                "draft",
-                &[r#"carried     metadata.a2ad.messageId = "m-1""#, r#"lost        contextId = "c-1""#],
-            ),
-        ],
-    );
-    let v03 = r#"{"kind":"message","messageId":"m-1","role":"user","parts":[{"kind":"file","file":{"uri":"https://x/y"}}]}"#;
-    check(
-        v03,
-        "a message of 0.3 (JSON-RPC",
-        &[("1.0", &["translated  role user → ROLE_USER", "file.uri → url"])],
-    );
-    let proto = r#"{"messageId":"m-1","role":"ROLE_AGENT","content":[{"text":"hi"}]}"#;
-    check(proto, "a message of 0.3 (HTTP", &[("1.0", &["content → parts", "nothing lost"])]);
-    let draft = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
-    check(draft, "a message of draft", &[("draft", &["as given"]), ("1.0", &["missing     messageId: "])]);
-}
-
-#[test]
-fn a_task_is_shown_in_every_dialect() {
-    let draft = r#"{"id":"t-1","sessionId":"c-1","status":{"state":"completed"},
-        "artifacts":[{"parts":[{"type":"text","text":"done"}],"index":0}]}"#;
-    check(
-        draft,
-        "a task of draft",
-        &[
-            ("draft", &["defaulted   history = []"]),
-            ("0.3 (JSON-RPC", &["translated  sessionId → contextId", "nothing lost"]),
-            ("1.0", &["translated  state completed → TASK_STATE_COMPLETED"]),
-        ],
-    );
-    let v03 = r#"{"kind":"task","id":"t-1","contextId":"c-1","status":{"state":"auth-required"}}"#;
-    check(
-        v03,
-        "a task of 0.3 (JSON-RPC",
-        &[(
-            "draft",
-            &[
-                "translated  state auth-required → input-required",
-                "carried     metadata.a2ad.state",
-                "nothing lost",
-            ],
-        )],
-    );
-    let v1 = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_CANCELED"}}"#;
-    check(v1, "a task of 1.0", &[("0.3 (HTTP", &["TASK_STATE_CANCELED → TASK_STATE_CANCELLED"])]);
-    let proto = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_CANCELLED"}}"#;
-    check(proto, "a task of 0.3 (HTTP", &[("0.3 (JSON-RPC", &["TASK_STATE_CANCELLED → canceled"])]);
-}
-
-#[test]
-fn an_event_is_shown_in_every_dialect() {
-    let v1 =
-        r#"{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_REJECTED"}}}"#;
-    check(
-        v1,
-        "a status event of 1.0",
-        &[
-            ("0.3 (JSON-RPC", &["without the statusUpdate around it", "defaulted   final = true"]),
-            ("0.3 (HTTP", &["defaulted   statusUpdate.final = true"]),
-            (
-                "draft",
-                &["state TASK_STATE_REJECTED → failed", r#"lost        statusUpdate.contextId = "c-1""#],
-            ),
-        ],
-    );
-    let v03 = r#"{"kind":"status-update","taskId":"t-1","contextId":"c-1","status":{"state":"working"},"final":false}"#;
-    check(v03, "a status event of 0.3 (JSON-RPC", &[("1.0", &["inside statusUpdate", "nothing lost"])]);
-    let proto = r#"{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"},"final":true}}"#;
-    check(proto, "a status event of 0.3 (HTTP", &[("1.0", &["nothing lost"])]);
-    let draft = r#"{"id":"t-1","artifact":{"name":"a","parts":[{"type":"text","text":"x"}],"index":2,"append":true}}"#;
-    check(
-        draft,
-        "an artifact event of draft",
-        &[("1.0", &[r#""append": true"#]), ("0.3 (JSON-RPC", &["id → taskId"])],
-    );
+fn documents_are_recognised_and_shown_in_every_dialect() {
+    let cases = include_str!("explain/cases.txt").split("=> ").skip(1);
+    let mut seen = 0;
+    for case in cases {
+        let (recognised_as, rest) = case.split_once('\n').unwrap();
+        let (expected, input): (Vec<&str>, Vec<&str>) = rest.lines().partition(|line| line.contains("| "));
+        let expected: Vec<_> = expected.iter().map(|line| line.split_once("| ").unwrap()).collect();
+        let texts: Vec<_> = expected.iter().map(|(_, text)| text.replace("\\n", "\n")).collect();
+        for ((dialect, _), text) in expected.iter().zip(&texts) {
+            check(&input.join("\n"), recognised_as, &[(dialect, &[text])]);
+        }
+        assert!(!expected.is_empty(), "{case}");
+        seen += 1;
+    }
+    assert_eq!(seen, 28);
     let wire = "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\":{\"id\":\"t-1\",\"contextId\":\"c-1\",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"x\"}]}]}}}\n\n";
     check(wire, "a task as an event or response of 1.0", &[("draft", &["one event becomes 2 frames"])]);
-}
-
-#[test]
-fn a_request_is_shown_with_the_method_of_each_dialect() {
-    let v1 = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t-1","historyLength":0}}"#;
-    check(
-        v1,
-        "a request, GetTask, of 1.0",
-        &[
-            ("0.3 (JSON-RPC", &[": tasks/get\n", "changed     historyLength: 0 → 1"]),
-            ("0.3 (HTTP", &[r#"task "t-1" in the path"#, "historyLength=1 in the query"]),
-            ("draft", &[": tasks/get\n", "nothing lost"]),
-        ],
-    );
-    let draft = r#"{"method":"tasks/send","params":{"id":"t-1","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}}"#;
-    check(
-        draft,
-        "a request, tasks/send, of draft",
-        &[("0.3 (JSON-RPC", &[": message/send\n", "id → message.taskId"])],
-    );
-    let v03 =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/list","params":{"id":"t-1"}}"#;
-    check(
-        v03,
-        "a request, tasks/pushNotificationConfig/list, of 0.3 (JSON-RPC",
-        &[
-            ("draft", &["lost        all of it: this version has no method for ListPushConfigs"]),
-            ("1.0", &[": ListTaskPushNotificationConfigs\n", "id → taskId"]),
-        ],
-    );
-    let proto = r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hi"}]},"configuration":{"blocking":false}}"#;
-    check(
-        proto,
-        "the parameters of a send of 0.3 (HTTP",
-        &[
-            ("1.0", &[r#""returnImmediately": true"#, "nothing lost"]),
-            ("draft", &["missing     id: required"]),
-        ],
-    );
-}
-
-#[test]
-fn results_errors_cards_and_webhooks_are_recognised() {
-    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found","data":null}}"#;
-    check(error, "an error of draft", &[("1.0", &["TASK_NOT_FOUND"])]);
-    let card = r#"{"name":"a","description":"b","url":"https://x","version":"1","protocolVersion":"0.3.0",
-        "capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[]}"#;
-    check(card, "a card of 0.3 (JSON-RPC", &[("1.0", &["supportedInterfaces"])]);
-    let only = r#"{"name":"a","description":"b","version":"1","capabilities":{},"skills":[],"defaultInputModes":["text"],
-        "defaultOutputModes":["text"],"supportedInterfaces":[{"url":"https://x","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}"#;
-    check(only, "a card of 1.0", &[("draft", &["lost        all of it: the card names no interface"])]);
-    let webhook = r#"{"taskId":"t-1","pushNotificationConfig":{"id":"c","url":"https://x/y"}}"#;
-    check(webhook, "a webhook of 0.3 (JSON-RPC", &[("1.0", &[r#""url": "https://x/y""#])]);
-    let page = r#"{"jsonrpc":"2.0","id":1,"result":{"tasks":[{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}],"nextPageToken":"","pageSize":50,"totalSize":1}}"#;
-    check(page, "a page of tasks of 1.0", &[("0.3 (JSON-RPC", &["TASK_STATE_WORKING → working"])]);
-}
-
-#[test]
-fn errors_are_recognised_in_every_wire_form() {
-    let v1 = r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[
-        {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org",
-         "metadata":{"taskId":"t-1"}}]}}"#;
-    check(
-        v1,
-        "an error over HTTP+JSON of 1.0",
-        &[
-            ("1.0", &[": body of status 404\n", r#""status": "NOT_FOUND""#]),
-            ("0.3 (HTTP", &[": body of status 404\n", r#""code": -32001"#]),
-            (
-                "0.3 (JSON-RPC",
-                &[": error of a JSON-RPC response", r#"metadata.taskId = "t-1": unknown member, not read"#],
-            ),
-        ],
-    );
-    let bare = r#"{"error":{"code":401,"status":"UNAUTHENTICATED","message":"who are you?"}}"#;
-    check(bare, "an error over HTTP+JSON of 1.0", &[("0.3 (HTTP", &[": body of status 401\n"])]);
-    let older = r#"{"code":-32001,"message":"Task not found"}"#;
-    check(older, "an error over HTTP+JSON of 0.3 (HTTP", &[("1.0", &["TASK_NOT_FOUND", r#""code": 404"#])]);
-    let fields = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message","message":"required"}]}}"#;
-    let expected: &[&str] = &[r#""code": 400"#, r#""field": "message""#, "nothing lost"];
-    check(fields, "an error over HTTP+JSON of 0.3 (HTTP", &[("0.3 (HTTP", &["as given"]), ("1.0", expected)]);
-    let object = r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",
-        "reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{}}]}"#;
-    check(object, "an error of 1.0", &[("draft", &[r#""code": -32001"#])]);
-    let draft = r#"{"code":-32602,"message":"Invalid parameters","data":null}"#;
-    check(draft, "an error of draft", &[("1.0", &["INVALID_PARAMS"])]);
-    let unversioned = r#"{"id":1,"error":{"code":-32001,"message":"Task not found"}}"#;
-    check(unversioned, "an error of 0.3 (JSON-RPC", &[("1.0", &["TASK_NOT_FOUND"])]);
 }
 
 #[test]
