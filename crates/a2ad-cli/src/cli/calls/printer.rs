@@ -100,7 +100,7 @@ impl<'a> Printer<'a> {
             match self.output.save_file(&named, bytes)? {
                 Some(path) => self.output.message(&format!("{} ({kind}, {size} bytes)", path.display())),
                 None => self.output.message(&format!(
-                    "file {name} ({kind}, {size} bytes): use -o DIR to save it, or --json"
+                    "file {name} ({kind}, {size} bytes): use --json to get its content, or -o DIR to save it"
                 )),
             }
         }

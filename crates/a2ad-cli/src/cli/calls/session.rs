@@ -339,6 +339,12 @@ impl Session {
     async fn timed_out(&self) -> Failure {
         let (url, timeout) = (self.target.url(), self.flags.timeout);
         let origin = connection::origin_of(&url).map(|(scheme, authority)| format!("{scheme}://{authority}"));
+        if self.is_local {
+            return Failure::new(
+                code::TIMEOUT,
+                format!("the skill reported nothing for {timeout:?} and was ended"),
+            );
+        }
         let text = format!("no answer from {} within {timeout:?}", origin.unwrap_or(url));
         if !self.sent.get() && self.task.borrow().is_none() {
             let next = connection::advice_for_timeout(&self.target).await;
@@ -353,6 +359,9 @@ impl Session {
     }
 
     fn unfinished(&self, code: u8) -> Failure {
+        if self.is_local {
+            return Failure::new(code, "the skill was ended before its result");
+        }
         match &*self.task.borrow() {
             Some(task) => Failure::new(code, format!("task {task} is still running"))
                 .with_next(format!("follow it with: {}", self.command("tasks watch", task.as_str(), &[]))),

@@ -39,12 +39,13 @@ pub(super) fn run(flags: LsFlags) -> Result<u8, Failure> {
     let filter = ListTasks {
         status: state,
         context_id: context.map(Into::into),
-        // For its words.
-        history_length: Some(1),
+        history_length: Some(0),
         ..ListTasks::default()
     };
     let limit = if limit == 0 { usize::MAX } else { limit };
     Session::run(session, |session| async move {
+        // The last message is a column for people.
+        let filter = ListTasks { history_length: Some(u32::from(!session.json())), ..filter };
         let client = session.client().await?;
         let page = walk(&session, &client, filter, limit).await?;
         let (shown, total) = (page.tasks.len(), page.total_size);
