@@ -13,6 +13,7 @@ use engine::{EndUser, RunPolicy, RunSettings};
 use inbound::{RouteSet, tls::TlsFiles};
 use outbound::backends::mcp::Transport;
 use protocol::json::write::Writer;
+use rustix::fs::{Access, access};
 
 use crate::config::{
     self, AUTH_NAMES, AgentAuth, AgentConfig, AuthConfig, CARD_NAMES, Config, ConfigFile, DEDUPE_NAMES,
@@ -44,6 +45,9 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     out += &config.default_agent_notice().map(|line| format!("notice    {line}\n")).unwrap_or_default();
+    for line in config.plain_http_warning().into_iter().chain(store_folder_warning(&config.store.url)) {
+        out += &format!("warning   {line}\n");
+    }
     out += &config.tls_warnings().iter().map(|line| format!("warning   {line}\n")).collect::<String>();
     for (name, server) in &config.backends.mcp {
         out += &format!("mcp       {name}: {}\n", transport(&server.transport));
@@ -78,12 +82,34 @@ pub(crate) fn describe(config: &Config) -> String {
         {
             out += &format!("  skills  {source}: listed when the server starts\n");
         }
+        for skill in own_skills(&agent.definition).filter(|skill| lacks_description(skill)) {
+            let id = &skill.id;
+            out +=
+                &format!("  warning skills.{id} has no description, by which clients and models choose it\n");
+        }
         for skill in own_skills(&agent.definition).filter(|skill| skill.runs != RunSettings::default()) {
             let policy = registered.policy(Some(&skill.id), &config.limits);
             out += &format!("  runs    {}: {}\n", skill.id, runs(policy));
         }
     }
     out
+}
+
+/// Whether the card says nothing about a skill but what it is made of.
+fn lacks_description(skill: &SkillConfig) -> bool {
+    matches!(skill.backend, SkillBackend::Ready { .. })
+        && skill.description.as_ref().is_none_or(|text| text.trim().is_empty())
+}
+
+/// Says that a server could not create the files of its store, as far as this user can tell.
+fn store_folder_warning(store: &Path) -> Option<String> {
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let problem = match std::fs::read_dir(folder) {
+        Err(error) => error.to_string(),
+        Ok(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK).err()?.to_string(),
+    };
+    let (store, folder) = (store.display(), folder.display());
+    Some(format!("the store {store} cannot be written by this user: {folder}: {problem}"))
 }
 
 /// All addresses, those with TLS as URLs.

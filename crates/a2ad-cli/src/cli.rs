@@ -11,6 +11,7 @@ pub(crate) mod calls;
 mod deliveries;
 mod duration;
 mod failure;
+mod help;
 mod keys;
 mod mcp;
 mod named_value;
@@ -30,7 +31,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use engine::Clock;
 use protocol::explain::explain;
@@ -47,9 +48,9 @@ use crate::{
     logging, selftest,
 };
 
-/// Serve A2A agents with durable tasks: one binary, no API key and no network needed.
+/// The command line of the program.
 #[derive(Debug, Parser)]
-#[command(name = "a2ad", version, about, args_conflicts_with_subcommands = true, after_help = SERVER_HELP)]
+#[command(name = "a2ad", version, about = help::ABOUT, args_conflicts_with_subcommands = true, after_help = SERVER_HELP)]
 struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
@@ -186,7 +187,8 @@ struct CheckFlags {
 
 /// Runs the command and returns its exit code.
 pub(crate) fn run() -> ExitCode {
-    let parsed = match CommandLine::try_parse() {
+    let matches = help::with_groups_and_examples(CommandLine::command()).try_get_matches();
+    let parsed = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return report_parse_error(&error),
         Err(help) => {

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{OpenOptions, Permissions},
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
@@ -202,10 +202,21 @@ fn skill_addition(
 ) -> (FileFlags, Addition) {
     let mut table = Table::new();
     set(&mut table, kind, backend);
-    set_if(&mut table, "description", skill.description);
+    set_if(&mut table, "description", skill.description.or_else(|| asked_description(&file.name)));
     set_if(&mut table, "input_schema", skill.input_schema);
     let selector = file.name.clone();
     (file, Addition { section: "skills", table, selector })
+}
+
+/// Asks the terminal for the description of a skill; `None` without one, or if nothing is typed.
+fn asked_description(skill: &str) -> Option<String> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return None;
+    }
+    let _ = write!(io::stderr(), "What does {skill} do, for those who choose it? (Enter: no description) ");
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).ok()?;
+    Some(line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
 fn openapi(flags: OpenApiFlags) -> (FileFlags, Addition) {

@@ -2,7 +2,7 @@
 //! `a2ad check`.
 
 use a2ad::internal::{ListenAddress, is_loopback};
-use engine::{Clock, EndUser};
+use engine::{AuthMethod, Clock, EndUser};
 use inbound::RouteSet;
 
 use super::{AgentAuth, AgentConfig, AuthConfig, Config, Mode};
@@ -68,6 +68,29 @@ impl Config {
         })
     }
 
+    /// Says that credentials are sent in the clear, if an address that others can reach has no TLS. A proxy may have it.
+    pub(crate) fn plain_http_warning(&self) -> Option<String> {
+        let is_plain = |one: &&ListenAddress| {
+            !is_loopback(one.address) && one.tls.is_none() && one.routes != RouteSet::Operators
+        };
+        let has_proxy = !self.server.trusted_proxies.is_empty()
+            || self.server.public_url.as_ref().is_some_and(|url| url.starts_with("https:"));
+        let is_sent = |agent: &AgentConfig| {
+            let sent = |method: &AuthMethod| !matches!(method, AuthMethod::Anonymous | AuthMethod::Mtls);
+            agent.auth.list().iter().any(sent) || agent.definition.settings.end_user == EndUser::Required
+        };
+        let listener = self.server.listen.iter().find(is_plain).filter(|_| !has_proxy)?;
+        let agents: Vec<&str> = self.served().filter(|agent| is_sent(agent)).map(AgentConfig::id).collect();
+        (!agents.is_empty()).then(|| {
+            format!(
+                "keys and tokens for {} are accepted over plain HTTP at {}, where others can read them on the way; set \
+                 server.tls, or listen on loopback behind a proxy with TLS and set server.trusted_proxies",
+                agents.join(", "),
+                listener.address
+            )
+        })
+    }
+
     /// Certificates that expire soon.
     pub(crate) fn tls_warnings(&self) -> Vec<String> {
         let now = Clock::system().now();
@@ -89,7 +112,6 @@ impl Config {
                  sees the same tasks; set A2A_SECRET, another key of [auth], or auth of the agents",
                 names(open)
             ));
-        warnings.extend(self.default_agent_notice());
         }
         if !unconfigured.is_empty() {
             let reason = match self.server.mode.decided_by {
@@ -102,6 +124,8 @@ impl Config {
                 names(unconfigured)
             ));
         }
+        warnings.extend(self.default_agent_notice());
+        warnings.extend(self.plain_http_warning());
         warnings.extend(self.tls_warnings());
         for agent in self.served() {
             let of_agent = agent.warnings(&self.auth).into_iter();

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 #![allow(clippy::disallowed_types, reason = "documents are compared as trees")]
+#![allow(clippy::disallowed_methods, reason = "the tasks of a test end with its runtime")]
 
 mod default_agent;
 mod failures;
 mod long_runs;
+mod operating;
 mod results;
 mod self_signed;
 mod starting;

@@ -85,6 +85,8 @@ fn health((name, kind): BackendName, backend: &WatchedBackend) -> BackendHealth 
     let CallSummary { calls, failures, last_failed, last_error } = backend.record.summary();
     let last_error = last_error.map(|error| BackendError { text: error.text, age: error.at.elapsed() });
     let of_calls = match last_failed {
+        // A call runs.
+        None if calls > 0 => BackendState::Ready,
         None => BackendState::Unused,
         Some(false) => BackendState::Ready,
         Some(true) => BackendState::Failing,

@@ -48,9 +48,21 @@ pub(super) enum Unit {
 #[derive(Debug)]
 pub(super) struct Label {
     pub(super) name: &'static str,
+    /// Empty: the names of the configuration.
     pub(super) values: &'static [&'static str],
 }
 
+impl Label {
+    pub(super) fn has(&self, value: &str) -> bool {
+        self.values.is_empty() || self.values.contains(&value)
+    }
+}
+
+/// The names in the configuration.
+const BACKEND: Label = Label { name: "backend", values: &[] };
+const BACKEND_KIND: Label = Label { name: "kind", values: BackendKind::LABELS };
+/// The states of MCP servers.
+pub(super) const MCP_STATES: [&str; 4] = ["starting", "ready", "backing-off", "failed"];
 const BINDING: Label = Label { name: "binding", values: BindingLabel::LABELS };
 const STATES: [&str; 8] = [
     "submitted",
@@ -161,6 +173,21 @@ metrics! {
         "a2ad_backend_call_duration_seconds",
         &[Label { name: "kind", values: BackendKind::LABELS }],
         "How long calls of backends took, including the wait for a process.",
+    );
+    NAMED_BACKEND_CALLS = counter(
+        "a2ad_named_backend_calls_total",
+        &[BACKEND, BACKEND_KIND],
+        "Calls of each backend of the configuration that have begun.",
+    );
+    NAMED_BACKEND_FAILURES = counter(
+        "a2ad_named_backend_failures_total",
+        &[BACKEND, BACKEND_KIND],
+        "Calls of each backend of the configuration that have failed.",
+    );
+    MCP_SERVER_STATE = gauge(
+        "a2ad_mcp_server_state",
+        &[BACKEND, Label { name: "state", values: &MCP_STATES }],
+        "1 for the state that an MCP server is in, and 0 for the others.",
     );
     PUSH_DELIVERIES = counter(
         "a2ad_push_deliveries_total",

@@ -1,6 +1,9 @@
 //! Writes metrics in the text format 0.0.4 of Prometheus, or in OpenMetrics 1.0.
 
-use std::fmt::{Display, Write as _};
+use std::{
+    borrow::Cow,
+    fmt::{Display, Write as _},
+};
 
 use engine::metrics::Histogram;
 
@@ -86,7 +89,7 @@ impl Samples<'_> {
 
     fn line(&mut self, suffix: &str, labels: &[&str], bound: Option<&str>, value: impl Display) {
         debug_assert_eq!(labels.len(), self.metric.labels.len(), "{}", self.metric.name);
-        let is_known = |(label, value): (&Label, &&str)| label.values.contains(value);
+        let is_known = |(label, value): (&Label, &&str)| label.has(value);
         debug_assert!(self.metric.labels.iter().zip(labels).all(is_known), "{labels:?}");
         self.text.push_str(self.metric.name);
         self.text.push_str(suffix);
@@ -95,13 +98,22 @@ impl Samples<'_> {
         let mut separator = '{';
         for (name, value) in named {
             self.text.push(separator);
-            let _ = write!(self.text, "{name}=\"{value}\"");
+            let _ = write!(self.text, "{name}=\"{}\"", escaped(value));
             separator = ',';
         }
         if separator == ',' {
             self.text.push('}');
         }
         let _ = writeln!(self.text, " {value}");
+    }
+}
+
+/// A value without what has a meaning in both formats.
+fn escaped(value: &str) -> Cow<'_, str> {
+    if value.contains(['\\', '"', '\n']) {
+        value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n").into()
+    } else {
+        value.into()
     }
 }
 

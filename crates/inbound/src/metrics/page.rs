@@ -100,10 +100,30 @@ fn runs(page: &mut Page, server: &ServerState) {
     for (kind, histogram) in runs.backends.durations() {
         samples.histogram(&[kind], histogram);
     }
+    named_backends(page, server);
     let mut samples = page.metric(&metric::PUSH_DELIVERIES);
     let push = server.engine.push_metrics();
     for (index, outcome) in PushOutcome::LABELS.iter().enumerate() {
         samples.sample(&[outcome], push.map_or(0, |push| push.outcomes()[index].get()));
+    }
+}
+
+/// The backends of the configuration, by name.
+fn named_backends(page: &mut Page, server: &ServerState) {
+    let backends = server.reports.as_ref().map(|reports| reports.backends()).unwrap_or_default();
+    let mut samples = page.metric(&metric::NAMED_BACKEND_CALLS);
+    for backend in &backends {
+        samples.sample(&[backend.name.as_str(), backend.kind], backend.calls);
+    }
+    let mut samples = page.metric(&metric::NAMED_BACKEND_FAILURES);
+    for backend in &backends {
+        samples.sample(&[backend.name.as_str(), backend.kind], backend.failures);
+    }
+    let mut samples = page.metric(&metric::MCP_SERVER_STATE);
+    for backend in backends.iter().filter(|backend| backend.kind == "mcp") {
+        for state in metric::MCP_STATES {
+            samples.sample(&[backend.name.as_str(), state], u8::from(backend.state.name() == state));
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Forbidden {
     #[error("it is not an absolute http or https URL")]
     NotAUrl,
     /// Plain `http` without `outbound.allow_http`, or another scheme.
-    #[error("its scheme must be https")]
+    #[error("its scheme must be https, unless the operator sets outbound.allow_http")]
     Scheme,
     /// User name or password.
     #[error("a URL must not contain a user name or password")]

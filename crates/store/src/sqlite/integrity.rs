@@ -24,7 +24,7 @@ use crate::sqlite::files::file_lock::Access;
 
 use crate::sqlite::files::instance::{InstanceLock, InstanceState};
 
-use crate::sqlite::files::log_header;
+use crate::sqlite::files::{log_header, open};
 
 use crate::sqlite::files::probe::{self, FileKind};
 
@@ -135,6 +135,9 @@ pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
     }
     if let Some(reason) = log_header::damage(&path) {
         return Ok(vec![reason]);
+    }
+    if open::is_no_store(&path) {
+        return Err(OpenError::Unusable { path: path.named, reason: open::NOT_A_STORE.into() });
     }
     match read_all(&path) {
         Ok(Some(findings)) => Ok(findings),

@@ -1,6 +1,7 @@
 //! Opens a store: instance lock, whether the file is a store, connection settings, migrations, and recovery of what the previous process left.
 
 use std::{
+    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -127,7 +128,9 @@ impl OpenError {
             return instance::locked(path);
         }
         let named = path.named.display();
-        let reason = if is_corrupt(error) {
+        let reason = if code == Some(ErrorCode::NotADatabase) && is_no_store(path) {
+            NOT_A_STORE.into()
+        } else if is_corrupt(error) {
             format!("{error}; the store is damaged: run a2ad check --store {named}, restore a backup")
         } else if code == Some(ErrorCode::DiskFull) {
             format!("{error}; free at least a few megabytes there and start again: nothing is lost")
@@ -138,6 +141,23 @@ impl OpenError {
         };
         Self::Unusable { path: path.named.clone(), reason }
     }
+}
+
+/// What is said about a file that was named by mistake.
+pub(crate) const NOT_A_STORE: &str =
+    "it is not a store, and not a database at all; choose another file with --store";
+
+/// Whether a file has never been a store: it does not begin as databases do, is no whole number of their pages, and has no
+/// folder with keys beside it. A store whose first page is damaged has the others.
+pub(crate) fn is_no_store(path: &StorePath) -> bool {
+    const BEGINNING: &[u8] = b"SQLite format 3\0";
+    const SMALLEST_PAGE: u64 = 512;
+    let mut beginning = Vec::new();
+    let read = std::fs::File::open(&path.real)
+        .and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut beginning));
+    let is_other = read.is_ok() && !beginning.is_empty() && beginning != BEGINNING;
+    let has_pages = path.database_length().is_multiple_of(SMALLEST_PAGE);
+    is_other && !has_pages && !path.beside(".keys").exists()
 }
 
 /// Whether the database cannot be read because of what is in its file.
