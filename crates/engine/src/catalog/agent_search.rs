@@ -67,7 +67,7 @@ impl Entry {
     fn document(&self) -> Document<'_> {
         let info = self.agent.info();
         let Some(skill) = &self.skill else {
-            let document = Document::default().with(Field::Name, &info.id).with(Field::Name, &info.name);
+            let document = Document::new(&info.id).with(Field::Name, &info.name);
             return document.with(Field::Description, &info.description);
         };
         let document = Document::of_skill(&skill.card);

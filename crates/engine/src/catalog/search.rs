@@ -48,16 +48,32 @@ impl Field {
             Self::Property => 0.5,
         }
     }
+
+    /// Whether numbers in it are part of a name. In prose they are values.
+    fn has_numbers(self) -> bool {
+        match self {
+            Self::Name | Self::Tag | Self::Example => true,
+            Self::Property | Self::Description => false,
+        }
+    }
 }
 
-/// What is indexed of one skill.
-#[derive(Clone, Debug, Default)]
-pub struct Document<'a>(Vec<(Field, Cow<'a, str>)>);
+/// What is indexed of one skill or agent.
+#[derive(Clone, Debug)]
+pub struct Document<'a> {
+    id: &'a str,
+    texts: Vec<(Field, Cow<'a, str>)>,
+}
 
 impl<'a> Document<'a> {
+    /// A document with this id, which is a name too.
+    pub fn new(id: &'a str) -> Self {
+        Self { id, texts: Vec::new() }.with(Field::Name, id)
+    }
+
     /// A skill as the card shows it.
     pub fn of_skill(skill: &'a AgentSkill) -> Self {
-        let mut document = Self::default().with(Field::Name, &skill.id);
+        let mut document = Self::new(&skill.id);
         // Tools are called by their id, which would count twice.
         if skill.name != skill.id {
             document = document.with(Field::Name, &skill.name);
@@ -70,7 +86,7 @@ impl<'a> Document<'a> {
     /// Adds a text.
     #[must_use]
     pub fn with(mut self, field: Field, text: impl Into<Cow<'a, str>>) -> Self {
-        self.0.push((field, text.into()));
+        self.texts.push((field, text.into()));
         self
     }
 
@@ -91,6 +107,8 @@ fn property_names(schema: &Json) -> Vec<String> {
 /// The index. Documents are known by their position in the list it was built from.
 #[derive(Debug, Default)]
 pub struct Index {
+    /// The documents with each id, in lower case.
+    ids: HashMap<String, Vec<u32>>,
     /// The number of each term.
     terms: HashMap<String, u32>,
     /// By the number of the term, ordered by document.
@@ -150,11 +168,16 @@ impl Index {
     /// Returns the length of the document, weighted.
     fn add(&mut self, document: u32, content: &Document<'_>) -> f32 {
         let mut length = 0.0;
-        for (field, text) in &content.0 {
+        self.ids.entry(content.id.to_lowercase()).or_default().push(document);
+        for (field, text) in &content.texts {
             tokens::for_each_term(text, |term| {
                 length += field.weight();
                 self.add_term(document, term, field.weight());
             });
+            if field.has_numbers() {
+                // They change nothing for messages without them, so they do not count as length.
+                tokens::for_each_number(text, |number| self.add_term(document, number, field.weight()));
+            }
         }
         length
     }
@@ -175,12 +198,21 @@ impl Index {
         }
     }
 
-    /// The best documents for a query.
+    /// The best documents for a query; before all others those whose id is in it.
     pub fn search(&self, query: &str, max: usize) -> Matches {
         let mut hits = self.scores(query);
         let complete = hits.iter().filter(|hit| hit.unmatched == 0).count();
+        let named = self.named(query);
+        for document in &named {
+            // Its id may consist of words that are no terms.
+            if !hits.iter().any(|hit| hit.document == *document) {
+                hits.push(Hit { document: *document, score: 0.0, matched: 0, unmatched: 0 });
+            }
+        }
+        let is_named = |hit: &Hit| named.contains(&hit.document);
         let by_score = |one: &Hit, other: &Hit| {
-            other.score.total_cmp(&one.score).then(one.document.cmp(&other.document))
+            let by_id = is_named(other).cmp(&is_named(one));
+            by_id.then(other.score.total_cmp(&one.score)).then(one.document.cmp(&other.document))
         };
         if max < hits.len() {
             hits.select_nth_unstable_by(max, by_score);
@@ -192,7 +224,15 @@ impl Index {
 
     /// Every document that has a term of the query.
     fn scores(&self, query: &str) -> Vec<Hit> {
-        let terms = tokens::distinct_terms(beginning(query), MAX_QUERY_TERMS);
+        let query = beginning(query);
+        let mut terms = tokens::distinct_terms(query, MAX_QUERY_TERMS);
+        tokens::for_each_whole_number(query, |number| {
+            // Any other number is a value, not a topic.
+            let is_known = self.terms.contains_key(number) && terms.len() < MAX_QUERY_TERMS;
+            if is_known && !terms.iter().any(|term| term == number) {
+                terms.push(number.to_owned());
+            }
+        });
         let mut sums = vec![(0.0, 0); self.documents];
         for number in terms.iter().filter_map(|term| self.terms.get(term)) {
             let postings = &self.postings[*number as usize];
@@ -209,12 +249,36 @@ impl Index {
         found.map(hit).collect()
     }
 
+    /// The documents whose ids are in a query: the whole query, or a word that is clearly an id, which has other characters
+    /// than letters.
+    pub fn named(&self, query: &str) -> Vec<usize> {
+        let mut named = Vec::new();
+        let whole = query.trim();
+        let is_id = |word: &&str| {
+            word.contains(char::is_alphabetic) && word.contains(|sign: char| !sign.is_alphabetic())
+        };
+        let words = beginning(query).split_whitespace().map(|word| word.trim_matches(is_quote)).filter(is_id);
+        for word in std::iter::once(beginning(whole)).chain(words.take(MAX_QUERY_TERMS)) {
+            for document in self.ids.get(&word.to_lowercase()).into_iter().flatten() {
+                if !named.contains(&(*document as usize)) {
+                    named.push(*document as usize);
+                }
+            }
+        }
+        named
+    }
+
     /// How rare a term is that occurs in so many documents: 1 in one of them, near 0 in all.
     fn rarity(&self, occurrences: usize) -> f32 {
         let of =
             |occurrences: f32| ((self.documents as f32 - occurrences + 0.5) / (occurrences + 0.5)).ln_1p();
         of(occurrences as f32) / of(1.0)
     }
+}
+
+/// What may be around an id in a sentence.
+fn is_quote(sign: char) -> bool {
+    ".,;:!?\"'`()[]{}<>".contains(sign)
 }
 
 /// The beginning of a query, up to [`MAX_QUERY_BYTES`].
@@ -260,6 +324,21 @@ mod tests {
         let found = index.search("weather in Oslo", 1);
         assert_eq!((found.hits[0].matched, found.hits[0].unmatched, found.complete), (1, 1, 0));
         assert_eq!(index.search("forecast", 1).complete, 2);
+    }
+
+    #[test]
+    fn numbers_and_ids_are_found_and_an_exact_id_is_first() {
+        let ids = ["tool_14997", "tool14998", "tools", "get_tools"];
+        let skills =
+            ids.map(|id| AgentSkill { tags: Vec::new(), examples: Vec::new(), ..skill(id, "Costs 14999") });
+        let index = Index::new(skills.iter().map(Document::of_skill));
+        assert_eq!(found(&index, "14997"), [0]);
+        assert_eq!(found(&index, "the tool 14998, please")[0], 1);
+        assert_eq!(found(&index, "tool14998"), [1]);
+        assert!(found(&index, "14999").is_empty(), "numbers in prose are values");
+        assert_eq!(found(&index, "TOOLS")[0], 2);
+        assert_eq!(found(&index, "tools: run `get_tools`!")[0], 3);
+        assert_eq!(index.search("tool 3", 1).hits[0].unmatched, 0, "an unknown number is a value");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 /// Calls `each` with the terms of a text, in order and with repetitions. Names in camel case, snake case and kebab case
-/// become their words. Numbers are left out: in a message they are values, not topics.
+/// become their words. Numbers are left out: they are terms of their own ([`for_each_number`]).
 pub(super) fn for_each_term(text: &str, mut each: impl FnMut(&str)) {
     // One buffer for all terms: there are millions in the descriptions of a large agent.
     let mut term = String::new();
@@ -18,6 +18,17 @@ pub(super) fn for_each_term(text: &str, mut each: impl FnMut(&str)) {
             each(&term);
         }
     }
+}
+
+/// Calls `each` with the numbers in a text, those within words too: `tool14998` has 14998.
+pub(super) fn for_each_number(text: &str, each: impl FnMut(&str)) {
+    text.split(|character: char| !character.is_numeric()).filter(|run| !run.is_empty()).for_each(each);
+}
+
+/// The same with numbers that are words of their own.
+pub(super) fn for_each_whole_number(text: &str, each: impl FnMut(&str)) {
+    let words = text.split(|character: char| !character.is_alphanumeric());
+    words.filter(|word| !word.is_empty() && word.chars().all(char::is_numeric)).for_each(each);
 }
 
 /// The distinct terms of a query, in order, at most `max`.

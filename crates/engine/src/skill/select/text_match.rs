@@ -1,4 +1,4 @@
-//! Selects a skill by the text of a message: an example of its skill, a keyword, or a search that is sure.
+//! Selects a skill by the text of a message: an example of its skill, its id, a keyword, or a search that is sure.
 
 use std::collections::HashMap;
 
@@ -47,12 +47,23 @@ impl TextMatch {
     /// The skill that a text chooses, if it is clear.
     pub(super) fn choose(&self, text: &str) -> Option<usize> {
         let example = self.examples.get(text.trim()).copied();
-        example.or_else(|| self.by_keyword(text)).or_else(|| self.by_search(text))
+        example
+            .or_else(|| self.by_id(text))
+            .or_else(|| self.by_keyword(text))
+            .or_else(|| self.by_search(text))
     }
 
     /// The best skills for a text, best first.
     pub(super) fn best(&self, text: &str, max: usize) -> Vec<usize> {
         self.index.search(text, max).hits.into_iter().map(|hit| hit.document).collect()
+    }
+
+    /// The one skill whose id is in the text.
+    fn by_id(&self, text: &str) -> Option<usize> {
+        match self.index.named(text).as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
     }
 
     /// The skill of the first word, if it is a keyword of one skill only; else the one skill that all keywords in the text
