@@ -80,9 +80,11 @@ fn secret(flags: &TokenFlags) -> Result<Secret, Failure> {
     if let Some(variable) = &flags.secret_env {
         return of_variable(variable);
     }
-    let AuthOptions { secret, mut org_secrets, .. } = auth_options(flags)?;
+    let AuthOptions { secret, org_secrets, .. } = auth_options(flags)?;
     if let Some(domain) = &flags.org {
-        return org_secrets.remove(domain).ok_or_else(|| {
+        let lower = domain.to_lowercase();
+        let found = org_secrets.into_iter().find(|(known, _)| known.to_lowercase() == lower);
+        return found.map(|(_, secret)| secret).ok_or_else(|| {
             let text = format!("the configuration has no secret of the organisation {domain:?}");
             Failure::usage(text)
                 .with_next("add it to auth.org_secrets, or name its variable with --secret-env")

@@ -131,6 +131,7 @@ pub(super) fn auth(section: &Section<'_>) -> AuthConfig {
         options: AuthOptions {
             secret: secret(section),
             org_secrets,
+            accepted_issuers: section.list("accepted_issuers", text),
             allow_anonymous_tokens: section.value("allow_anonymous_tokens", Item::boolean),
             bearer: section.value("bearer_env", bearer).map(|found| found.secret),
             issuers: issuers(section),
@@ -191,7 +192,15 @@ fn variable(name: &str) -> Parsed<Option<String>> {
 
 /// `org_secrets = { "acme.example" = { env = "ACME_SECRET" } }`
 fn org_secrets(domains: &Section<'_>) -> BTreeMap<String, Secret> {
+    let mut known: Vec<String> = Vec::new();
     let secret = |domain: &str| {
+        let lower = domain.to_lowercase();
+        if known.contains(&lower) {
+            let text =
+                format!("{domain:?} stands twice, because domains are compared without case; remove one");
+            domains.report(domain, text);
+        }
+        known.push(lower);
         if let Err(problem) = auth_checks::check_org_domain(domain) {
             domains.report(domain, format!("{domain:?} {problem}"));
         }

@@ -59,6 +59,10 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
     // The problem is already reported. The skill is kept, so that references to it cause no further errors.
     let backend = backend.or_else(|| builtins::find(builtins::names()[0]).map(SkillBackend::Builtin));
     SkillConfig {
+        name: section.get("name", |item| match item.text()? {
+            "" => Err("expected a name for people, such as \"Run Query\"".to_owned()),
+            name => Ok(name.to_owned()),
+        }),
         description: section.get("description", text),
         tags: section.each("tags", text),
         examples: section.each("examples", text),

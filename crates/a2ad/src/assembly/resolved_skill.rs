@@ -74,7 +74,11 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
     };
     // Tags that the operator has written are keywords; those of tools and operations are categories.
     let keywords = config.tags.clone().unwrap_or_default();
-    ResolvedSkill::new(Skill { keywords, run: config.runs, ..tool.into() }, None, true)
+    let mut skill = Skill { keywords, run: config.runs, ..tool.into() };
+    if let Some(name) = &config.name {
+        skill.card.name.clone_from(name);
+    }
+    ResolvedSkill::new(skill, None, true)
 }
 
 fn builtin_skill(config: &SkillConfig, builtin: &Builtin) -> Skill {

@@ -13,6 +13,8 @@ pub struct SkillConfig {
     pub id: String,
     /// What does the work.
     pub backend: SkillBackend,
+    /// For people, on the card; `None`: the id, or that of a built-in agent.
+    pub name: Option<String>,
     /// For the card. This and the next four: `None` keeps the backend's own value.
     pub description: Option<String>,
     /// For the card, and keywords of the choice by text.
@@ -64,6 +66,7 @@ impl SkillConfig {
         Self {
             id: id.into(),
             backend,
+            name: None,
             description: None,
             tags: None,
             examples: None,
@@ -75,9 +78,10 @@ impl SkillConfig {
 
     /// The skill as the card shows it: the built-in agent's values unless configured.
     pub(super) fn present(&self, own: AgentSkill) -> AgentSkill {
+        let name = if self.id == own.id { own.name } else { self.id.clone() };
         AgentSkill {
             id: self.id.clone(),
-            name: if self.id == own.id { own.name } else { self.id.clone() },
+            name: self.name.clone().unwrap_or(name),
             description: self.description.clone().unwrap_or(own.description),
             tags: self.tags.clone().unwrap_or(own.tags),
             examples: self.examples.clone().unwrap_or(own.examples),

@@ -1,4 +1,4 @@
-//! How often callers may call: the generic cell rate algorithm (GCRA) per principal, tenant and agent.
+//! How often callers may call: the generic cell rate algorithm (GCRA) per API key or principal, tenant and agent.
 //!
 //! A rate such as `600/min` permits 600 calls at once and one more every tenth of a second. What is counted is decided
 //! in `exchange.rs` and `sender.rs`; here a caller is only a [`RateKey`]. Keys are hashed under a random key of the process, so that a
@@ -41,7 +41,7 @@ const REFUSAL_DELAY: Duration = Duration::from_millis(200);
 /// The rate limits of a server; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Of each principal, and of each address without a credential.
+    /// Of each API key, of each principal with another credential, and of each address without a credential.
     pub per_key: Option<Rate>,
     /// Of each tenant.
     pub per_tenant: Option<Rate>,
@@ -52,6 +52,9 @@ pub struct RateLimits {
 /// What the calls of a caller are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey<'a> {
+    /// The id of an API key. One principal may have several.
+    ApiKey(&'a str),
+    /// Of a caller with another credential.
     Principal(&'a str),
     /// The network address of a caller without a credential.
     Address(IpAddr),

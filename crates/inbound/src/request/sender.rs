@@ -10,7 +10,7 @@ use crate::{
     access::{
         access_watch::AccessWatch,
         auth::{Subject, VerifiedSender},
-        caller::{self, Identity, Peer},
+        caller::{self, Identity, Peer, Proof},
         rate_limit::RateKey,
     },
     request::{connection::Connection, endpoint::Endpoint},
@@ -112,7 +112,12 @@ impl Sender {
     /// credential have the same principal, so they are counted by address: one of them must not lock out the others.
     pub(crate) fn rate_key(&self) -> Option<RateKey<'_>> {
         match (&self.identity, &self.address) {
-            (Identity::Known(caller), _) => Some(RateKey::Principal(caller.principal())),
+            (Identity::Known(caller), _) => Some(match caller.proof() {
+                Proof::ApiKey(key) => RateKey::ApiKey(&key.id),
+                Proof::Application | Proof::Token(_) | Proof::StaticToken | Proof::Certificate => {
+                    RateKey::Principal(caller.principal())
+                }
+            }),
             (Identity::Anonymous, Address::Remote(address)) => Some(RateKey::of_address(*address)),
             (Identity::Anonymous, Address::Unknown | Address::Local) => None,
         }

@@ -165,6 +165,32 @@ async fn token_must_be_signed_for_the_task_and_be_valid_now() {
     }
 }
 
+/// A token as the package `@agent-native/core` signs it, so many milliseconds ago.
+fn package_token(task: &str, ago: i64) -> String {
+    let time = now() * 1_000 - ago;
+    format!("{time}.{}", signature(SECRET, &format!("{task}:{time}")))
+}
+
+#[tokio::test]
+async fn token_of_the_package_is_valid_for_its_task_and_five_minutes() {
+    let server = open().await;
+    let (task, other) = (server.hold().await, server.hold().await);
+    for ago in [0, 299_000, -59_000] {
+        assert_eq!(start(&server, &package_token(&task, ago), &task).await.status, 200, "{ago}");
+    }
+    let time = now() * 1_000;
+    for (case, token) in [
+        ("of another task", package_token(&other, 0)),
+        ("older than five minutes", package_token(&task, 301_000)),
+        ("more than a minute ahead", package_token(&task, -62_000)),
+        ("of another secret", format!("{time}.{}", signature("another", &format!("{task}:{time}")))),
+        ("of the other form", format!("{time}.{}", signature(SECRET, &format!("v1|{task}|{time}")))),
+        ("in the other form", format!("v1.{}", package_token(&task, 0))),
+    ] {
+        assert_eq!(start(&server, &token, &task).await.status, 401, "{case}");
+    }
+}
+
 #[tokio::test]
 async fn unknown_task_is_not_found() {
     let server = open().await;

@@ -21,6 +21,8 @@ pub struct AuthOptions {
     pub org_secrets: BTreeMap<String, Secret>,
     /// What the audience of an HS256 token may be, if the token has one.
     pub audiences: Vec<String>,
+    /// What the issuer of an HS256 token may be, if the token has one; empty: anything.
+    pub accepted_issuers: Vec<String>,
     /// Whether HS256 tokens without `sub` are accepted. Those of one secret are the same caller.
     pub allow_anonymous_tokens: bool,
     /// The static token.
@@ -146,6 +148,7 @@ impl Debug for AuthOptions {
             .field("secret", &self.secret.as_ref().map(|secret| &secret.name))
             .field("org_secrets", &self.org_secrets.keys())
             .field("audiences", &self.audiences)
+            .field("accepted_issuers", &self.accepted_issuers)
             .field("allow_anonymous_tokens", &self.allow_anonymous_tokens)
             .field("bearer", &self.bearer.is_some())
             .field("issuers", &self.issuers)

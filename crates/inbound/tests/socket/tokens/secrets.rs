@@ -56,6 +56,29 @@ async fn secret_of_the_organisation_counts_without_one_of_the_server() {
 }
 
 #[tokio::test]
+async fn organisation_is_found_without_regard_to_case() {
+    let fixture = Fixture::open(|_, _| {}).await;
+    for domain in ["ACME.example", "Acme.Example", "acme.example"] {
+        let token = Signer::hs256(ACME_SECRET).token(&claims(&format!(r#","org_domain":"{domain}""#)));
+        assert_eq!(fixture.principal(&token).await, "acme.example#alice", "{domain}");
+    }
+}
+
+#[tokio::test]
+async fn issuer_has_to_be_an_accepted_one_where_some_are_listed() {
+    let token = |iss: &str| Signer::hs256(SECRET).token(&claims(iss));
+    let (mail, other) =
+        (token(r#","iss":"https://mail.example""#), token(r#","iss":"https://evil.example""#));
+    let fixture = Fixture::open(|_, _| {}).await;
+    assert_eq!(fixture.principal(&other).await, "A2A_SECRET#alice");
+    let accepted = || vec!["https://mail.example".to_owned(), "http://localhost:3000".to_owned()];
+    let fixture = Fixture::open(|options, _| options.accepted_issuers = accepted()).await;
+    assert_eq!(fixture.principal(&mail).await, "A2A_SECRET#alice");
+    assert_eq!(fixture.principal(&token("")).await, "A2A_SECRET#alice");
+    fixture.refuses(&other, "its issuer is unknown here").await;
+}
+
+#[tokio::test]
 async fn wrong_signature_and_unknown_organisation_get_the_same_response() {
     let fixture = Fixture::open(|_, _| {}).await;
     let other = Signer::hs256(b"a secret that nobody has entered");

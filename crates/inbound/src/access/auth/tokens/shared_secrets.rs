@@ -22,6 +22,8 @@ pub(super) struct SharedSecrets {
     /// In the place of an unknown organisation's secret: both cost the same. What it verifies is refused.
     unknown: hmac::Key,
     audiences: Vec<String>,
+    /// What the issuer of a token may be; empty: anything.
+    accepted_issuers: Vec<String>,
     /// Whether a token may have no subject: its name is then that of the secret alone.
     allow_anonymous: bool,
     /// Issuers with keys of their own. Their tokens are not signed with a secret.
@@ -31,7 +33,7 @@ pub(super) struct SharedSecrets {
 /// The secrets of organisations.
 #[derive(Default)]
 struct Organisations {
-    /// By the value of `org_domain`.
+    /// By the value of `org_domain` in lower case.
     secrets: HashMap<String, Arc<OrgSecret>>,
     /// The highest number that was used.
     last: u64,
@@ -39,6 +41,8 @@ struct Organisations {
 
 struct OrgSecret {
     no: OrgSecretNo,
+    /// The domain as it is configured, which is in the names of its callers.
+    name: String,
     secret: Secret,
     key: hmac::Key,
 }
@@ -53,12 +57,15 @@ impl Organisations {
         let mut last = self.last;
         let usable = secrets.iter().filter(|(_, secret)| is_usable(secret));
         let secrets = usable.map(|(name, secret)| {
-            let same = self.secrets.get(name).filter(|known| known.secret == *secret).cloned();
+            let domain = name.to_lowercase();
+            let is_same = |known: &&Arc<OrgSecret>| known.secret == *secret && known.name == *name;
+            let same = self.secrets.get(&domain).filter(is_same).cloned();
             let kept = same.unwrap_or_else(|| {
                 last += 1;
-                Arc::new(OrgSecret { no: OrgSecretNo(last), secret: secret.clone(), key: key(secret) })
+                let (no, name, secret) = (OrgSecretNo(last), name.clone(), secret.clone());
+                Arc::new(OrgSecret { no, name, key: key(&secret), secret })
             });
-            (name.clone(), kept)
+            (domain, kept)
         });
         Self { secrets: secrets.collect(), last }
     }
@@ -81,6 +88,7 @@ impl SharedSecrets {
             organisations: ArcSwap::from_pointee(Organisations::default().replaced_by(&options.org_secrets)),
             unknown: hmac::Key::new(HMAC_SHA256, &[0; 32]),
             audiences: options.audiences.clone(),
+            accepted_issuers: options.accepted_issuers.clone(),
             allow_anonymous: options.allow_anonymous_tokens,
             issuers: options.issuers.iter().map(|issuer| issuer.issuer.clone()).collect(),
         }
@@ -100,7 +108,7 @@ impl SharedSecrets {
     /// Whether a secret has this name: that of the server, or of an organisation.
     pub(super) fn has_name(&self, name: &str) -> bool {
         self.server.as_ref().is_some_and(|(own, _)| own == name)
-            || self.organisations.load().secrets.contains_key(name)
+            || self.organisations.load().secrets.values().any(|secret| secret.name == name)
     }
 
     /// Verifies a token with the server's secret, else with that of the organisation which it names.
@@ -119,6 +127,12 @@ impl SharedSecrets {
         if claims.issuer.as_deref().is_some_and(|issuer| self.issuers.iter().any(|own| own == issuer)) {
             return Err(problem::ISSUER_HAS_KEYS);
         }
+        if let Some(issuer) = claims.issuer.as_deref()
+            && !self.accepted_issuers.is_empty()
+            && !self.accepted_issuers.iter().any(|accepted| accepted == issuer)
+        {
+            return Err(problem::ISSUER);
+        }
         if let Some(audience) = &claims.audience
             && !self.audiences.iter().any(|own| audience.contains(own))
         {
@@ -135,9 +149,9 @@ impl SharedSecrets {
     /// The secret that the token is signed with: its name, and its number if it is that of an organisation.
     fn signer<'a>(
         &'a self,
-        organisations: &Organisations,
+        organisations: &'a Organisations,
         jws: &Jws<'_>,
-        claims: &'a Claims<'_>,
+        claims: &Claims<'_>,
     ) -> Option<(&'a str, Option<OrgSecretNo>)> {
         let is_signed = |key| hmac::verify(key, jws.signed, &jws.signature).is_ok();
         if let Some((name, key)) = &self.server
@@ -145,9 +159,9 @@ impl SharedSecrets {
         {
             return Some((name, None));
         }
-        let organisation = claims.organisation.as_deref()?;
-        let found = organisations.secrets.get(organisation);
+        let domain = claims.organisation.as_deref()?.to_lowercase();
+        let found = organisations.secrets.get(&domain);
         let is_signed = is_signed(found.map_or(&self.unknown, |found| &found.key));
-        found.filter(|_| is_signed).map(|found| (organisation, Some(found.no)))
+        found.filter(|_| is_signed).map(|found| (found.name.as_str(), Some(found.no)))
     }
 }
