@@ -118,6 +118,7 @@ fn empty_task(id: &protocol::TaskId, context_id: &protocol::ContextId) -> Task {
         artifacts: Vec::new(),
         history: Vec::new(),
         metadata: None,
+        created_at: None,
     }
 }
 

@@ -117,6 +117,8 @@ pub struct TaskPolicy {
     pub known_contexts_only: bool,
     /// Replies contain the history even in dialects that send it only on request.
     pub always_include_history: bool,
+    /// A message without valid arguments for its skill is refused instead of recorded.
+    pub refuse_invalid_arguments: bool,
 }
 
 /// From where a stream is resumed.
@@ -300,7 +302,12 @@ impl Engine {
     /// Dropping the future drops a watcher, never the work: once a message is committed, its run belongs to
     /// the engine.
     pub async fn call(&self, call: Call, operation: Operation) -> Result<CallResponse> {
-        operations::dispatch(&self.0, call, operation).await
+        let scope = call.style.created_at.then(|| call.scope.clone());
+        let mut response = operations::dispatch(&self.0, call, operation).await?;
+        if let Some(scope) = scope {
+            Box::pin(operations::created_at::add(&self.0, &scope, &mut response)).await?;
+        }
+        Ok(response)
     }
 
     /// Waits for a reply as the call would have: until the turn has ended, or for as long as the caller waits at most.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel_task;
 pub(crate) mod contended_tasks;
+pub(crate) mod created_at;
 pub(crate) mod get_task;
 pub(crate) mod idempotency;
 mod list_tasks;

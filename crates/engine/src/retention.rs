@@ -50,6 +50,9 @@ const PURGE_BATCH: usize = 64;
 const INTERVAL_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(250)..=Duration::from_secs(30);
 
+/// Longest interval where the number of tasks is limited: any task that ends can be one too many.
+const COUNT_INTERVAL: Duration = Duration::from_secs(2);
+
 /// The background task that purges expired tasks.
 pub(crate) struct Purger {
     store: Arc<dyn Store>,
@@ -112,12 +115,17 @@ impl Purger {
         Ok(time.now())
     }
 
-    /// A twentieth of the shortest retention time.
+    /// A twentieth of the shortest retention time, and not long where the number of tasks is limited.
     fn interval(&self) -> Duration {
         let catalog = self.catalog.load();
         let retentions = catalog.retentions().map(|Retention { max_age, keys, .. }| max_age.min(keys));
         let shortest = retentions.chain(catalog.interrupted_ttls()).chain([self.limits.interrupted_ttl]);
-        (shortest.min().unwrap_or(DAY) / 20).clamp(*INTERVAL_RANGE.start(), *INTERVAL_RANGE.end())
+        let longest = if catalog.retentions().any(|retention| retention.max_tasks.is_some()) {
+            COUNT_INTERVAL
+        } else {
+            *INTERVAL_RANGE.end()
+        };
+        (shortest.min().unwrap_or(DAY) / 20).clamp(*INTERVAL_RANGE.start(), longest)
     }
 
     /// Purges one batch for each agent that has stored tasks, registered or not; returns whether there is

@@ -146,6 +146,14 @@ impl TaskStream {
         }
     }
 
+    /// The same, to add to it.
+    pub fn task_mut(&mut self) -> Option<&mut Task> {
+        match &mut self.opening {
+            Some(Frame::Snapshot { task, .. }) => Some(task),
+            Some(Frame::Entry { .. }) | None => None,
+        }
+    }
+
     /// Sequence number of the first frame, if it is already known.
     pub fn first_seq(&self) -> Option<Seq> {
         match &self.opening {

@@ -16,7 +16,9 @@ pub mod turn;
 pub mod turn_start;
 
 use protocol::{
-    ContextId, Event, Json, Message, Task, TaskId, TaskState, TaskStatus, Timestamp, model::StatusUpdate,
+    ContextId, Event, Json, Message, Task, TaskId, TaskState, TaskStatus, Timestamp,
+    json::read::{Node, Path},
+    model::StatusUpdate,
 };
 
 use crate::{
@@ -138,6 +140,20 @@ fn reason_metadata(reason: Reason, attempt: Option<AttemptOf>) -> Json {
 pub fn failed_by_panic(task: &Task) -> bool {
     let metadata = task.status.message.as_ref().and_then(|message| message.metadata.as_ref());
     metadata == Some(&panic_metadata())
+}
+
+/// The reason, in the metadata of the status message, of a failure because what does the work cannot be reached.
+pub const UNREACHABLE: &str = "unreachable";
+
+/// Whether a task failed because what does the work is down: it cannot be reached, or each attempt failed in a way that may
+/// pass.
+pub fn failed_by_backend(task: &Task) -> bool {
+    let metadata = task.status.message.as_ref().and_then(|message| message.metadata.as_ref());
+    let reason = metadata.and_then(|metadata| {
+        let own = Node::new(metadata.as_raw(), &Path::Root).object().ok()?;
+        own.maybe("a2ad", |notes| notes.object()?.text("reason")).ok()?.flatten()
+    });
+    reason.is_some_and(|reason| [UNREACHABLE, Reason::Attempts.code()].contains(&reason.as_str()))
 }
 
 /// The public id of a conversation.

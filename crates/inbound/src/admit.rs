@@ -96,7 +96,7 @@ fn extended_card(endpoint: &Endpoint, caller: &Scope) -> Result<(), Error> {
 }
 
 /// Checks the client's accepted output modes against the agent's output modes, and the message's media types against
-/// its input modes. Where the profile's card shows another mode than the agent's own, both are accepted.
+/// its input modes. Where the profile's card shows other modes than the agent's own, both are accepted.
 fn check_media(
     endpoint: &Endpoint,
     caller: &Scope,
@@ -112,7 +112,7 @@ fn check_media(
     // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
     let skill = req.requested_skill();
     let skill = skill.as_deref();
-    let modes = |own| with_profile_mode(own, endpoint.profile().card.mode);
+    let modes = |own| with_profile_modes(own, endpoint.profile().card.modes);
     media::check_output(&modes(registered.output_modes(skill, caller)), &req.accepted_output_modes)?;
     if check_input {
         media::check_input(&modes(registered.input_modes(skill, caller)), &req.message.parts)?;
@@ -120,8 +120,8 @@ fn check_media(
     Ok(())
 }
 
-fn with_profile_mode<'a>(own: &'a [String], profile_mode: Option<&'a str>) -> Vec<&'a str> {
-    own.iter().map(String::as_str).chain(profile_mode).collect()
+fn with_profile_modes<'a>(own: &'a [String], of_profile: &'a [&'a str]) -> Vec<&'a str> {
+    own.iter().map(String::as_str).chain(of_profile.iter().copied()).collect()
 }
 
 fn apply_profile(endpoint: &Endpoint, dialect: Dialect, mut operation: Operation) -> Operation {

@@ -295,14 +295,14 @@ const DELIVERIES: &str = "/console/api/deliveries";
 const BELOW_DELIVERIES: &str = "/console/api/deliveries/";
 const AUDIT: &str = "/console/api/audit";
 
-pub(crate) const ROWS: usize = 74;
+pub(crate) const ROWS: usize = 77;
 
 /// The table. The first row with the path and the method of a request serves it.
 pub(crate) static TABLE: [Row; ROWS] = [
     // The default agent over JSON-RPC.
-    jsonrpc("/", PathProfile::Neutral),
-    jsonrpc("/a2a", PathProfile::Neutral),
-    jsonrpc("/a2a/", PathProfile::Neutral),
+    jsonrpc("/", PathProfile::OfAgent),
+    jsonrpc("/a2a", PathProfile::OfAgent),
+    jsonrpc("/a2a/", PathProfile::OfAgent),
     jsonrpc("/_a2a", PathProfile::Fold),
     jsonrpc("/_a2a/", PathProfile::Fold),
     // Before JSON-RPC below the same prefix.
@@ -324,6 +324,7 @@ pub(crate) static TABLE: [Row; ROWS] = [
     // Names that later versions use. Before the agents' own paths: no agent has one of these names.
     reserved("/run"),
     reserved("/api"),
+    reserved("/apps"),
     reserved("/console"),
     reserved("/rpc"),
     reserved("/_process-task"),
@@ -347,6 +348,14 @@ pub(crate) static TABLE: [Row; ROWS] = [
     call(Path::OfAgent("/"), Methods::Post, Handler::Text, BodyLimit::Configured),
     call(Path::OfAgent(""), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
     call(Path::OfAgent("/"), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
+    // Where clients of agent-native look for an agent, below the URL on its card.
+    call(
+        Path::OfAgent("/_agent-native/a2a"),
+        Methods::Post,
+        Handler::JsonRpc(PathProfile::AgentNative),
+        BodyLimit::Configured,
+    ),
+    call(Path::OfAgent("/a2a"), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
     // MCP.
     mcp(Path::Is("/mcp")),
     mcp(Path::OfAgent("/mcp")),
@@ -404,6 +413,24 @@ static UNKNOWN_SERVICE: Row = Row {
     ..get(Path::Unknown, Handler::Nothing, Access::Open)
 };
 
+/// Paths, or beginnings of paths if they end in a slash, that a later version serves: what is missing, and what there is.
+const NOT_BUILT: [(&str, &str); 4] = [
+    ("/api/a2a/", "calls of other agents over HTTP are not built yet; `a2ad send URL TEXT` calls one"),
+    ("/apps/", "the apps of a workspace are not built yet; agents are at /a2a/{agent}"),
+    ("/console", CONSOLE_NOT_BUILT),
+    ("/console/", CONSOLE_NOT_BUILT),
+];
+const CONSOLE_NOT_BUILT: &str =
+    "the console is not built yet; `a2ad ops` shows tasks and agents, and the page at / lists what is served";
+
+/// Why nothing serves a path.
+fn unserved_problem(path: &str) -> Problem {
+    let is_of_operators = path.starts_with("/console/api/");
+    let begins = |prefix: &str| path == prefix || prefix.ends_with('/') && path.starts_with(prefix);
+    let found = NOT_BUILT.iter().find(|(prefix, _)| begins(prefix) && !is_of_operators);
+    found.map_or(Problem::NotFound, |(_, text)| Problem::NotBuilt(text))
+}
+
 /// What serves a request.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
@@ -429,6 +456,8 @@ pub(crate) enum Problem {
     NotFound,
     /// The path is, with these methods only.
     MethodNotAllowed(String),
+    /// A later version serves it; the text says what there is until then.
+    NotBuilt(&'static str),
 }
 
 /// The part of a path that a row leaves open.
@@ -537,7 +566,7 @@ impl<'a> Target<'a> {
     }
 
     fn unknown(row: &'static Row, path: &'a str) -> Self {
-        let problem = Some(Problem::NotFound);
+        let problem = Some(unserved_problem(path));
         Self { row, number: ROWS, agent: None, rest: path, operation: None, dialect: None, problem }
     }
 }

@@ -224,6 +224,14 @@ impl Reply {
         Self::Failed(Failure::new(text, false))
     }
 
+    /// Adds why the call has failed, for programs, if it has.
+    pub(crate) fn with_reason(self, reason: &'static str) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(Failure { reason: Some(reason), ..failure }),
+            other => other,
+        }
+    }
+
     /// Fails; the engine may try again.
     pub fn retry(text: impl Into<String>) -> Self {
         Self::Failed(Failure::new(text, true))

@@ -11,6 +11,7 @@ pub mod legacy;
 pub mod merged;
 mod notification;
 mod page;
+mod projection;
 mod proto_json;
 mod query;
 mod rest;
@@ -92,6 +93,31 @@ pub struct Style {
     pub cancelled: bool,
     /// Write data parts as text parts that contain the JSON.
     pub data_as_text: bool,
+    /// Write a completed status without a message with the text of the artifacts as its message, with which the history
+    /// ends.
+    pub answer_in_status: bool,
+    /// Write each artifact update with a status, whose message has the text so far.
+    pub status_in_artifacts: bool,
+    /// Write states that the draft has no name for as the closest one that it has.
+    pub draft_states: bool,
+    /// Write `id` beside `taskId` in updates.
+    pub update_ids: bool,
+    /// Write when a task was created.
+    pub created_at: bool,
+}
+
+impl Style {
+    /// The version's own form.
+    pub const OWN: Self = Self {
+        both_tags: false,
+        cancelled: false,
+        data_as_text: false,
+        answer_in_status: false,
+        status_in_artifacts: false,
+        draft_states: false,
+        update_ids: false,
+        created_at: false,
+    };
 }
 
 /// Decoding options of a compatibility profile that relax a version's rules. The default is strict.
@@ -101,6 +127,8 @@ pub struct Leniency {
     pub task_id_optional: bool,
     /// 0.3 clients may omit the message id; the server assigns one.
     pub message_id_optional: bool,
+    /// A send may have its idempotency key in the parameter `idempotencyKey`.
+    pub key_in_params: bool,
 }
 
 /// Reads the card of a remote agent and detects its version by its members. Each interface states its own

@@ -223,12 +223,13 @@ fn agent(agents: &Section<'_>, id: &str, known: &Sources<'_>, defaults: &Default
     }
     let section = agents.open(id);
     let profile = section.value("profile", |item| item.one_of(&ProfileName::NAMES));
-    let default_retention = defaults.retention;
+    let preset = profile.preset();
+    let max_tasks = defaults.retention.max_tasks.or(preset.max_tasks);
+    let default_retention = Retention { max_tasks, ..defaults.retention };
     let reply = section.get("reply", |item| item.one_of(&REPLY_NAMES));
     let auth = auth::listed(&section, defaults.options).unwrap_or_else(|| defaults.auth.clone());
     let security = security(&auth, defaults);
     let defaults = AgentConfig::new(id, own_skills(&section, known), defaults).definition;
-    let preset = profile.preset();
     let settings = AgentSettings {
         enabled: section.value("enabled", Item::boolean),
         streaming: section.value("streaming", Item::boolean),

@@ -51,6 +51,7 @@ impl CallState {
             artifacts: Vec::new(),
             history: vec![message],
             metadata: None,
+            created_at: None,
         };
         Self { task, open: HashSet::new(), is_shown: false }
     }

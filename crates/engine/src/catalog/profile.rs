@@ -4,6 +4,7 @@
 use protocol::{
     Dialect, ErrorKind,
     dialect::{CardStyle, Leniency, Style},
+    model::SecurityScheme,
 };
 
 use crate::engine::TaskPolicy;
@@ -31,10 +32,14 @@ pub struct Profile {
     pub stream_off: ErrorKind,
     /// The form of authentication and authorization errors.
     pub auth: AuthForm,
+    /// The HTTP status of a JSON-RPC response to a caller that calls too often, which also has `Retry-After`.
+    pub rate_limited_status: u16,
     /// Variations of the agent card.
     pub card: CardForm,
     /// Whether push notifications are offered if the agent's configuration does not specify it.
     pub push_default: bool,
+    /// How many finished tasks are kept if the configuration does not specify it.
+    pub max_tasks: Option<u64>,
 }
 
 /// The reply to a send whose task completed.
@@ -53,8 +58,8 @@ pub enum FailedReply {
     Task,
     /// An internal error if the task failed or was rejected.
     Error,
-    /// An internal error if the agent panicked, otherwise the failed task.
-    ErrorAfterPanic,
+    /// An internal error if the agent panicked or what does its work did not respond, otherwise the failed task.
+    ErrorIfBroken,
 }
 
 /// Status and code of authentication and authorization errors; the body does not change.
@@ -73,15 +78,30 @@ pub enum AuthForm {
 pub struct CardForm {
     /// `url` is the origin instead of the endpoint; only for the agent that the origin serves.
     pub origin: bool,
-    /// The path `/` behaves as the card describes, so the card there may name it; otherwise the card names the agent's
-    /// own path.
+    /// The card at the root names `/`; otherwise it names the agent's own path.
     pub root: bool,
-    /// The only input and output media type shown, in place of the agent's own.
-    pub mode: Option<&'static str>,
+    /// The default input and output media types shown, in place of the agent's own; none: its own.
+    pub modes: &'static [&'static str],
+    /// Skills have these media types too, in place of their own.
+    pub modes_of_skills: bool,
+    /// Names of HTTP authentication schemes are in lower case.
+    pub lower_case_schemes: bool,
     /// The agent version shown, in place of the agent's own.
     pub version: Option<&'static str>,
     /// Variations of card fields before 1.0.
     pub style: CardStyle,
+}
+
+impl CardForm {
+    /// A security scheme as the card shows it.
+    pub fn scheme(&self, shown: SecurityScheme) -> SecurityScheme {
+        match shown {
+            SecurityScheme::HttpAuth { description, scheme, bearer_format } if self.lower_case_schemes => {
+                SecurityScheme::HttpAuth { description, scheme: scheme.to_lowercase(), bearer_format }
+            }
+            shown => shown,
+        }
+    }
 }
 
 impl Profile {
@@ -93,11 +113,13 @@ impl Profile {
             leniency: Leniency::default(),
             task_policy: TaskPolicy::default(),
             shared_names: None,
-            style: Style::default(),
+            style: Style::OWN,
             send_only: false,
             failed_reply: FailedReply::Task,
             stream_off: ErrorKind::UnsupportedOperation,
             auth: AuthForm::Standard,
+            rate_limited_status: 429,
+            max_tasks: None,
             card: CardForm { root: true, ..CardForm::default() },
             push_default: true,
         }
@@ -108,15 +130,17 @@ impl Profile {
         Self {
             name: "fold",
             leniency: Leniency { task_id_optional: true, ..Leniency::default() },
+            task_policy: TaskPolicy { refuse_invalid_arguments: true, ..TaskPolicy::default() },
             shared_names: Some(Dialect::Draft),
-            style: Style { data_as_text: true, ..Style::default() },
-            failed_reply: FailedReply::ErrorAfterPanic,
+            style: Style { data_as_text: true, draft_states: true, ..Style::OWN },
+            failed_reply: FailedReply::ErrorIfBroken,
             card: CardForm {
                 origin: true,
                 root: true,
-                mode: Some("application/json"),
-                version: None,
+                modes: &["application/json"],
+                modes_of_skills: true,
                 style: CardStyle { no_security: true, ..CardStyle::default() },
+                ..CardForm::default()
             },
             push_default: false,
             ..Self::neutral()
@@ -138,45 +162,65 @@ impl Profile {
             failed_reply: FailedReply::Error,
             stream_off: ErrorKind::MethodNotFound,
             auth: AuthForm::Forbidden,
-            card: CardForm::default(),
+            rate_limited_status: 200,
+            card: CardForm { modes: &["text/plain"], ..CardForm::default() },
             push_default: false,
             ..Self::neutral()
         }
     }
 
-    /// agent-native: 0.3, with parts that also have the draft's type tag.
+    /// agent-native: 0.3, with parts that also have the draft's type tag, and with the agent's text in every status.
     pub fn agent_native() -> Self {
         Self {
             name: "agent-native",
-            leniency: Leniency { message_id_optional: true, ..Leniency::default() },
+            leniency: Leniency { message_id_optional: true, key_in_params: true, ..Leniency::default() },
+            task_policy: TaskPolicy { resume_by_context: true, ..TaskPolicy::default() },
             shared_names: Some(Dialect::V03),
-            style: Style { both_tags: true, ..Style::default() },
+            style: Style {
+                both_tags: true,
+                answer_in_status: true,
+                status_in_artifacts: true,
+                draft_states: true,
+                update_ids: true,
+                ..Style::OWN
+            },
             stream_off: ErrorKind::MethodNotFound,
             auth: AuthForm::LegacyCode,
             card: CardForm {
                 origin: true,
                 root: true,
-                mode: None,
+                modes: &["text", "text/plain"],
+                lower_case_schemes: true,
                 version: Some("1.0.0"),
                 style: CardStyle {
                     state_transition_history: true,
                     short_version: true,
                     ..CardStyle::default()
                 },
+                ..CardForm::default()
             },
             push_default: false,
             ..Self::neutral()
         }
     }
 
-    /// AgentOS: the draft, with the spelling `cancelled` and the whole history.
+    /// AgentOS: the draft, with the spelling `cancelled`, the agent's text in the status, and the whole history.
     pub fn agentos() -> Self {
         Self {
             name: "agentos",
+            leniency: Leniency { message_id_optional: true, ..Leniency::default() },
             shared_names: Some(Dialect::Draft),
-            style: Style { cancelled: true, ..Style::default() },
+            style: Style {
+                cancelled: true,
+                answer_in_status: true,
+                draft_states: true,
+                created_at: true,
+                ..Style::OWN
+            },
+            max_tasks: Some(1_000),
             task_policy: TaskPolicy { always_include_history: true, ..TaskPolicy::default() },
             card: CardForm {
+                modes: &["text"],
                 style: CardStyle { tools_in_capabilities: true, short_modes: true, ..CardStyle::default() },
                 ..CardForm::default()
             },

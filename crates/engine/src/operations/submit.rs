@@ -20,6 +20,7 @@ use self::{
 };
 use super::{get_task, push_configs::WebhookRequest};
 use crate::{
+    agent::Outcome,
     catalog::RegisteredAgent,
     context::Conversation,
     engine::{Call, EngineInner, ResponseNote},
@@ -254,6 +255,22 @@ impl SendContext<'_> {
             message,
             history: &[],
             saved: None,
+        }
+    }
+
+    /// Refuses a message whose arguments the schema of its skill does not allow, where the profile wants that.
+    fn check_arguments(&self, skill_call: &SkillCall) -> Result<()> {
+        if !self.call.task_policy.refuse_invalid_arguments {
+            return Ok(());
+        }
+        match skill_call.verdict() {
+            // Without a skill it is about the choice of one.
+            Some(Outcome::Rejected { message: Some(reason) } | Outcome::NeedInput { message: reason })
+                if skill_call.skill.is_some() =>
+            {
+                Err(Error::invalid("message", reason.text()))
+            }
+            _ => Ok(()),
         }
     }
 

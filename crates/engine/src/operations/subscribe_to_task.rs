@@ -85,7 +85,7 @@ async fn task_as_of(engine: &EngineInner, call: &Call, row: &TaskRow, seq: Seq) 
 }
 
 /// The artifacts that the task had after the entry with this number, in order of first appearance. Read only
-/// for a dialect whose streams identify artifacts by their index.
+/// for streams that identify artifacts by their index or repeat their text.
 async fn artifacts_as_of(
     engine: &EngineInner,
     call: &Call,
@@ -93,7 +93,7 @@ async fn artifacts_as_of(
     seq: Seq,
 ) -> Result<Vec<ArtifactId>> {
     let (mut artifacts, mut known) = (Vec::new(), HashSet::new());
-    if !call.dialect().rules().streams_artifact_indexes {
+    if !(call.dialect().rules().streams_artifact_indexes || call.style.answer_in_status) {
         return Ok(artifacts);
     }
     let mut reader = LogReader::new(&*engine.store, &call.scope, row, seq);

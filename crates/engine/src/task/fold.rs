@@ -21,6 +21,7 @@ pub fn begin(names: &PublicIds) -> Task {
         artifacts: Vec::new(),
         history: Vec::new(),
         metadata: None,
+        created_at: None,
     }
 }
 

@@ -86,7 +86,9 @@ pub(crate) fn refused(exchange: &Exchange, refusal: &Refusal) {
     let (action, kind) = match refusal {
         Refusal::Head(_, error) => (Some("refused.host_or_origin"), error.kind),
         Refusal::Caller(error) => (action_of(error.kind), error.kind),
-        Refusal::Preflight(_) | Refusal::NotFound | Refusal::MethodNotAllowed(_) => return,
+        Refusal::Preflight(_) | Refusal::NotFound | Refusal::MethodNotAllowed(_) | Refusal::NotBuilt(_) => {
+            return;
+        }
     };
     if let Some(action) = action {
         record_refusal(exchange, action, kind);

@@ -7,7 +7,8 @@ use axum::{body::Body, response::Response};
 use engine::CallResponse;
 use http::{HeaderMap, header};
 use protocol::{
-    Dialect, Error, Operation, OperationKind, SendMessage, TaskId,
+    Dialect, Error, Operation, OperationKind, SendMessage, TaskId, Violation,
+    json::read::{Node, Path},
     jsonrpc::{self, Id, Request},
 };
 
@@ -143,7 +144,14 @@ async fn decode(
     };
     let operation = decode(dialect);
     match dialect.operation(&request.method) {
-        Some(kind) => Ok(DecodedRequest::new(kind, dialect, operation)),
+        Some(kind) => {
+            let key = if leniency.key_in_params { key_in_params(kind, request) } else { Ok(None) };
+            let (operation, idempotency_key) = match key {
+                Ok(key) => (operation, key),
+                Err(violation) => (operation.and(Err(violation.into())), None),
+            };
+            Ok(DecodedRequest { idempotency_key, ..DecodedRequest::new(kind, dialect, operation) })
+        }
         None => {
             let error = operation.err().unwrap_or_else(|| {
                 let text = format!("the method {:?} is not supported", request.method);
@@ -152,6 +160,23 @@ async fn decode(
             Err(NegotiationError { dialect, error })
         }
     }
+}
+
+/// The longest idempotency key in the parameters, in characters.
+const MAX_KEY: usize = 128;
+
+/// The parameter `idempotencyKey` of a send.
+fn key_in_params(kind: OperationKind, request: &Request<'_>) -> Result<Option<String>, Violation> {
+    let (OperationKind::SendMessage | OperationKind::SendStreamingMessage, Some(params)) =
+        (kind, request.params)
+    else {
+        return Ok(None);
+    };
+    let params = Node::new(params, &Path::Root).bounded().object()?;
+    params.maybe("idempotencyKey", |node| match node.string()? {
+        key if (1..=MAX_KEY).contains(&key.chars().count()) => Ok(key.into_owned()),
+        _ => Err(node.expected(format_args!("1 to {MAX_KEY} characters"))),
+    })
 }
 
 /// The task that an operation names, for the methods that the draft and 0.3 share. The draft's decoder accepts every id

@@ -291,14 +291,21 @@ impl<'a> CardBuilder<'a> {
 
     fn with_skills(&self, mut skills: Vec<AgentSkill>) -> AgentCard {
         let (info, settings) = (self.registered.info(), self.registered.settings());
-        let modes = |own: &[String]| match settings.profile.card.mode {
-            Some(mode) => vec![mode.to_owned()],
-            None => own.to_vec(),
+        let form = &settings.profile.card;
+        let modes = |own: &[String]| match form.modes {
+            [] => own.to_vec(),
+            modes => modes.iter().map(|mode| (*mode).to_owned()).collect(),
         };
-        if settings.profile.card.mode.is_some() {
-            for skill in &mut skills {
-                skill.input_modes = modes(&[]);
-                skill.output_modes = modes(&[]);
+        for skill in skills.iter_mut().filter(|_| !form.modes.is_empty()) {
+            for (own, of_agent) in
+                [(&mut skill.input_modes, &info.input_modes), (&mut skill.output_modes, &info.output_modes)]
+            {
+                if form.modes_of_skills {
+                    *own = modes(&[]);
+                } else if own.is_empty() {
+                    // What the agent has by default is not shown.
+                    own.clone_from(of_agent);
+                }
             }
         }
         AgentCard {
@@ -306,7 +313,7 @@ impl<'a> CardBuilder<'a> {
             description: info.description.clone(),
             interfaces: self.interfaces(),
             provider: None,
-            version: settings.profile.card.version.map_or_else(|| info.version.clone(), str::to_owned),
+            version: form.version.map_or_else(|| info.version.clone(), str::to_owned),
             documentation_url: None,
             icon_url: None,
             capabilities: AgentCapabilities {
@@ -318,7 +325,10 @@ impl<'a> CardBuilder<'a> {
                 extensions: settings.extensions.clone(),
             },
             security_requirements: schemes::requirements(settings),
-            security_schemes: schemes::declared(settings),
+            security_schemes: schemes::declared(settings)
+                .into_iter()
+                .map(|(name, scheme)| (name, form.scheme(scheme)))
+                .collect(),
             default_input_modes: modes(&info.input_modes),
             default_output_modes: modes(&info.output_modes),
             skills,

@@ -8,7 +8,7 @@ use protocol::{Dialect, Error, Operation, OperationKind, Reply, Violation};
 use crate::{
     access::{audit, open_streams::OpenStream},
     request::exchange::Exchange,
-    response::respond,
+    response::{reply_additions::ReplyAdditions, respond},
     routes::Handler,
     service::check_call,
 };
@@ -28,11 +28,21 @@ pub(crate) struct DecodedRequest {
     pub(crate) pending_after: Option<Duration>,
     /// How messages are assigned to tasks, if the binding decides that instead of the profile.
     pub(crate) task_policy: Option<TaskPolicy>,
+    /// The idempotency key in the body, where the profile has one there.
+    pub(crate) idempotency_key: Option<String>,
 }
 
 impl DecodedRequest {
     pub(crate) fn new(kind: OperationKind, dialect: Dialect, operation: Result<Operation, Error>) -> Self {
-        Self { kind, dialect, operation, wait: None, pending_after: None, task_policy: None }
+        Self {
+            kind,
+            dialect,
+            operation,
+            wait: None,
+            pending_after: None,
+            task_policy: None,
+            idempotency_key: None,
+        }
     }
 
     /// The same for a binding whose responses can begin with spaces, if those of the agent do.
@@ -47,7 +57,7 @@ impl DecodedRequest {
         request: Result<Self, Error>,
         exchange: &mut Exchange,
     ) -> Result<CallResponse, Error> {
-        let Self { kind, dialect, operation, wait, pending_after, task_policy } =
+        let Self { kind, dialect, operation, wait, pending_after, task_policy, idempotency_key } =
             request.inspect_err(|error| exchange.log_entry.set_error(error))?;
         let origin = origin(exchange.row.handler, dialect);
         if let Ok(operation) = &operation {
@@ -60,8 +70,15 @@ impl DecodedRequest {
                 exchange.card().map(|card| CallResponse::Reply(Reply::Card(Box::new(card.extended()))))
             }
             Ok(operation) => {
-                let waiting = Waiting { wait, pending_after };
-                call_engine(exchange, origin, waiting, task_policy, operation).await
+                let additions = ReplyAdditions::of(exchange.endpoint.profile(), dialect, &operation);
+                let options = CallOptions { origin, wait, pending_after, task_policy, idempotency_key };
+                let mut answer = call_engine(exchange, options, operation).await;
+                if let (Ok(answer), Some(additions)) = (&mut answer, &additions) {
+                    additions.add_to(answer);
+                }
+                // For a reply that is still to come.
+                exchange.reply_additions = additions.map(Box::new);
+                answer
             }
         };
         exchange.log_entry.set_result(&result);
@@ -72,27 +89,27 @@ impl DecodedRequest {
     }
 }
 
-/// How long a send waits.
-struct Waiting {
+/// What a call of the engine needs beside the operation, as far as the body or the binding decides it.
+struct CallOptions {
+    origin: Origin,
     wait: Option<Duration>,
     pending_after: Option<Duration>,
+    task_policy: Option<TaskPolicy>,
+    idempotency_key: Option<String>,
 }
 
 /// Calls the engine. What it needs beside the operation is counted and reserved here, after all checks.
 async fn call_engine(
     exchange: &Exchange,
-    origin: Origin,
-    waiting: Waiting,
-    task_policy: Option<TaskPolicy>,
+    options: CallOptions,
     operation: Operation,
 ) -> Result<CallResponse, Error> {
     let Exchange { server, sender, endpoint, .. } = exchange;
     let is_stream = matches!(operation, Operation::SendStreamingMessage(_) | Operation::SubscribeToTask(_));
     let stream = if is_stream { Some(exchange.open_stream()?) } else { None };
-    let task_policy = task_policy.unwrap_or(endpoint.profile().task_policy);
     let answered = {
         // Boxed here: otherwise each of the futures around it has room for it, and moving one of them copies all.
-        let mut call = Box::pin(server.engine.call(call(exchange, origin, waiting, task_policy)?, operation));
+        let mut call = Box::pin(server.engine.call(call(exchange, options)?, operation));
         tokio::select! {
             // Most calls end without a look at the other branch.
             biased;
@@ -108,12 +125,8 @@ async fn call_engine(
 }
 
 /// The call of the engine, with the idempotency key and the last event id from the headers.
-fn call(
-    exchange: &Exchange,
-    origin: Origin,
-    waiting: Waiting,
-    task_policy: TaskPolicy,
-) -> Result<Call, Error> {
+fn call(exchange: &Exchange, options: CallOptions) -> Result<Call, Error> {
+    let CallOptions { origin, wait, pending_after, task_policy, idempotency_key: key_in_body } = options;
     let Exchange { server, sender, endpoint, memory, .. } = exchange;
     memory.reserve(CALL_BYTES)?;
     // Not looked up again by the engine: another catalog may be in use by now.
@@ -128,13 +141,19 @@ fn call(
     let idempotency_key = text("idempotency-key").transpose().map_err(|_| {
         Error::invalid_params(Violation::new("Idempotency-Key", "expected text in UTF-8, 1 to 255 bytes"))
     })?;
+    if let (Some(in_header), Some(in_body)) = (idempotency_key, &key_in_body)
+        && in_header != in_body
+    {
+        let problem = "expected the value of the header Idempotency-Key, or only one of the two";
+        return Err(Error::invalid_params(Violation::new("idempotencyKey", problem)));
+    }
     Ok(Call {
-        idempotency_key: idempotency_key.map(str::to_owned),
+        idempotency_key: key_in_body.or_else(|| idempotency_key.map(str::to_owned)),
         resume,
         origin,
-        wait: waiting.wait,
-        pending_after: waiting.pending_after,
-        task_policy,
+        wait,
+        pending_after,
+        task_policy: task_policy.unwrap_or(endpoint.profile().task_policy),
         memory: Some(Arc::clone(memory)),
         caps: sender.caps(server),
         agent: Some(Arc::clone(agent)),

@@ -38,6 +38,7 @@ use crate::{
     response::{
         keep_alive,
         refusal::Refusal,
+        reply_additions::ReplyAdditions,
         respond::{self, Envelope, ResponseFormat},
         sse,
     },
@@ -70,6 +71,8 @@ pub(crate) struct Exchange {
     agent_rate: AgentRate,
     /// The catalog with which the request began.
     pub(crate) catalog: Arc<Catalog>,
+    /// What a reply that comes after its response has begun gets beside what the engine returns.
+    pub(crate) reply_additions: Option<Box<ReplyAdditions>>,
     /// Where the path within the binding begins.
     rest_at: usize,
 }
@@ -131,6 +134,7 @@ impl Exchange {
             log_entry,
             agent_rate: AgentRate::Due,
             catalog,
+            reply_additions: None,
             rest_at,
         }
     }

@@ -71,7 +71,10 @@ async fn reply(
         }
         error = watch.revoked() => Err(error),
     };
-    let result = result.map(CallResponse::Reply);
+    let mut result = result.map(CallResponse::Reply);
+    if let (Ok(answer), Some(additions)) = (&mut result, &exchange.reply_additions) {
+        additions.add_to(answer);
+    }
     exchange.log_entry.set_result(&result);
     if let Err(error) = &result {
         audit::refused_call(&exchange, error.kind);

@@ -27,6 +27,8 @@ pub(crate) enum Refusal {
     NotFound,
     /// The path is served with these methods only.
     MethodNotAllowed(String),
+    /// A later version serves the path.
+    NotBuilt(&'static str),
 }
 
 impl From<Problem> for Refusal {
@@ -34,6 +36,7 @@ impl From<Problem> for Refusal {
         match problem {
             Problem::NotFound => Self::NotFound,
             Problem::MethodNotAllowed(allowed) => Self::MethodNotAllowed(allowed),
+            Problem::NotBuilt(text) => Self::NotBuilt(text),
         }
     }
 }
@@ -46,6 +49,9 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
         Refusal::Head(status, error) => (Some(*status), error.clone()),
         Refusal::Caller(error) => (None, error.clone()),
         Refusal::NotFound => (Some(StatusCode::NOT_FOUND), not_found(&exchange)),
+        Refusal::NotBuilt(text) => {
+            (Some(StatusCode::NOT_IMPLEMENTED), Error::new(ErrorKind::UnsupportedOperation, *text))
+        }
         Refusal::MethodNotAllowed(allowed) => {
             (Some(StatusCode::METHOD_NOT_ALLOWED), method_not_allowed(&exchange, allowed))
         }
@@ -85,7 +91,8 @@ fn in_json(exchange: Exchange, refusal: &Refusal, status: Option<StatusCode>, er
             Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Operators(_) | Handler::Metrics,
             _,
         )
-        | (Handler::ExtendedCard, Refusal::Caller(_)) => Envelope::Http { media_type: respond::JSON, errors },
+        | (Handler::ExtendedCard, Refusal::Caller(_))
+        | (_, Refusal::NotBuilt(_)) => Envelope::Http { media_type: respond::JSON, errors },
         (_, Refusal::Caller(_)) => Envelope::Rpc(Id::null()),
         _ => rest::requested_envelope(dialect, errors, headers).unwrap_or(Envelope::Rpc(Id::null())),
     };
@@ -130,7 +137,7 @@ fn named_dialect(exchange: &Exchange, default: Dialect) -> Dialect {
 fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
     match (exchange.row.handler, refusal) {
         // The messages of the other dialects are fixed, and the reason has to be readable.
-        (_, Refusal::Head(..)) => Dialect::V1,
+        (_, Refusal::Head(..) | Refusal::NotBuilt(_)) => Dialect::V1,
         (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
         (
             Handler::Run | Handler::OpenApi | Handler::ProcessTask | Handler::Operators(_) | Handler::Metrics,

@@ -1,7 +1,10 @@
 //! Applies a compatibility profile to the reply of a send. The stored task is not changed.
 
-use engine::{FailedReply, Profile, ReplyForm, task::failed_by_panic};
-use protocol::{Dialect, Error, ErrorKind, Message, Part, Reply, Role, Task, TaskState};
+use engine::{
+    FailedReply, Profile, ReplyForm,
+    task::{failed_by_backend, failed_by_panic},
+};
+use protocol::{Content, Dialect, Error, ErrorKind, Message, Part, Reply, Role, Task, TaskState};
 
 /// The reply in the form that the profile requires.
 pub(crate) fn apply(profile: &Profile, dialect: Dialect, reply: Reply) -> Result<Reply, Error> {
@@ -22,18 +25,25 @@ fn is_error(form: FailedReply, task: &Task) -> bool {
     match form {
         FailedReply::Task => false,
         FailedReply::Error => failed,
-        FailedReply::ErrorAfterPanic => failed && failed_by_panic(task),
+        FailedReply::ErrorIfBroken => failed && (failed_by_panic(task) || failed_by_backend(task)),
     }
 }
 
-/// A message with a completed task's results: its artifacts, otherwise its status message.
+/// A message with a completed task's results: its artifacts, otherwise its status message. It begins with a text, which
+/// is that of the data if there is no other.
 fn result_message(task: Task) -> Message {
     let mut parts: Vec<Part> = task.artifacts.into_iter().flat_map(|artifact| artifact.parts).collect();
     if parts.is_empty() {
         parts = task.status.message.map(|message| message.parts).unwrap_or_default();
     }
-    if parts.is_empty() {
-        parts.push(Part::text(""));
+    // Stable: texts keep their order, and so does the rest.
+    parts.sort_by_key(|part| !matches!(part.content, Content::Text(_)));
+    if !matches!(parts.first().map(|part| &part.content), Some(Content::Text(_))) {
+        let data = parts.iter().filter_map(|part| match &part.content {
+            Content::Data(data) => Some(data.as_str()),
+            Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
+        });
+        parts.insert(0, Part::text(data.collect::<Vec<_>>().join("\n")));
     }
     let id = uuid::Uuid::new_v4().to_string();
     Message { context_id: Some(task.context_id), ..Message::new(id, Role::Agent, parts) }

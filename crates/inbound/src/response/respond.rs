@@ -169,6 +169,10 @@ pub(crate) fn error_response_with_status(
     now: Timestamp,
 ) -> Response {
     let (error, status) = apply_auth_form(format.profile.auth, error, status);
+    let status = match (&format.envelope, error.kind) {
+        (Envelope::Rpc(_), ErrorKind::RateLimited) => format.profile.rate_limited_status,
+        _ => status,
+    };
     let body = format.envelope.error(format.dialect, &error, status, now);
     let mut response = format.set_dialect_header(bytes_of(format.envelope.media_type(), body.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);

@@ -18,7 +18,7 @@ use engine::{
 };
 use futures_util::stream;
 use http::{HeaderValue, header};
-use protocol::{ArtifactId, Dialect, Error, Event, Task, Timestamp, dialect::Frames, jsonrpc};
+use protocol::{ArtifactId, Dialect, Error, Task, Timestamp, dialect::Frames, jsonrpc};
 
 use crate::{
     request::{access_log::StreamEntry, trace::RequestId},
@@ -209,7 +209,7 @@ impl EventEncoder for DialectEvents {
     fn snapshot(&mut self, out: &mut Vec<u8>, seq: Seq, task: Task, artifacts: Vec<ArtifactId>) {
         self.frames.know(artifacts);
         let mut each = |frame: &[u8]| self.event_envelope.event(out, seq, frame);
-        self.frames.encode(&Event::Task(task), &mut each);
+        self.frames.encode_task(task, &mut each);
     }
 
     fn entry(&mut self, out: &mut Vec<u8>, seq: Seq, entry: &Entry) -> Result<(), engine::Error> {

@@ -10,4 +10,5 @@ pub(crate) mod error;
 pub(crate) mod operation;
 pub(crate) mod part;
 pub(crate) mod push;
+pub(crate) mod state;
 pub(crate) mod time;

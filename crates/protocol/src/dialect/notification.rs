@@ -6,13 +6,15 @@ use super::{Dialect, Style};
 
 impl Dialect {
     /// The body of a notification about a task. Before 1.0 it is the task, in 1.0 a stream frame with it.
-    pub fn encode_notification(self, task: Task, style: Style) -> Vec<u8> {
-        let (form, reply) = match self {
-            Self::Draft => (Self::Draft, Reply::Task(task)),
+    pub fn encode_notification(self, mut task: Task, style: Style) -> Vec<u8> {
+        let form = match self {
+            Self::Draft => Self::Draft,
             // Receivers of 0.3 know one form of a task, whichever binding registered the webhook.
-            Self::V03 | Self::V03Proto => (Self::V03, Reply::Task(task)),
-            Self::V1 => (Self::V1, Reply::SentTask(task)),
+            Self::V03 | Self::V03Proto => Self::V03,
+            Self::V1 => Self::V1,
         };
+        form.project(&mut task, style);
+        let reply = if self.notifies_with_events() { Reply::SentTask(task) } else { Reply::Task(task) };
         let mut writer = Writer::new();
         form.encode_reply(&mut writer, &reply, style);
         writer.finish()
@@ -78,6 +80,7 @@ mod tests {
                 artifacts: Vec::new(),
                 history: Vec::new(),
                 metadata: None,
+                created_at: None,
             };
             String::from_utf8(dialect.encode_notification(task, Style::default())).unwrap()
         };

@@ -183,6 +183,7 @@ fn task_from_frames(frames: &[String]) -> Result<Task, crate::Error> {
                     artifacts: Vec::new(),
                     history: Vec::new(),
                     metadata: update.metadata,
+                    created_at: None,
                 });
             }
             (Event::Artifact(update), Some(task)) => task.artifacts.push(update.artifact),

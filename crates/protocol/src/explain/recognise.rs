@@ -51,7 +51,8 @@ impl ModelValue {
 }
 
 /// Accepts what any compatibility profile accepts: a document can be explained even if a strict server rejects it.
-pub(super) const LENIENT: Leniency = Leniency { task_id_optional: true, message_id_optional: true };
+pub(super) const LENIENT: Leniency =
+    Leniency { task_id_optional: true, message_id_optional: true, key_in_params: true };
 
 pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognition<'_>, Error> {
     let object = Node::new(raw, &Path::Root).object().map_err(|_| {

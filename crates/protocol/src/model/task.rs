@@ -17,6 +17,8 @@ pub struct Task {
     pub history: Vec<Message>,
     /// A JSON object.
     pub metadata: Option<Json>,
+    /// When it was created. Only replies to clients of platforms that expect it have it.
+    pub created_at: Option<Timestamp>,
 }
 
 /// A task's state with its time and an optional message from the agent.

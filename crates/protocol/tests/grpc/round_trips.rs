@@ -65,7 +65,15 @@ fn list_has_artifacts_only_if_requested() {
     let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
     let artifacts = vec![Artifact::new("a", vec![Part::text("made")])];
     let (history, metadata) = (Vec::new(), None);
-    let task = Task { id: "t".into(), context_id: "c".into(), status, artifacts, history, metadata };
+    let task = Task {
+        id: "t".into(),
+        context_id: "c".into(),
+        status,
+        artifacts,
+        history,
+        metadata,
+        created_at: None,
+    };
     for (with_artifacts, shown) in [(false, 0), (true, 1)] {
         let tasks = vec![task.clone()];
         let page = TaskPage { tasks, next_page_token: None, page_size: 50, total_size: 1, with_artifacts };

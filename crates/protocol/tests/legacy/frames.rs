@@ -76,8 +76,10 @@ fn states_missing_in_the_draft_are_carried_in_metadata() {
 #[test]
 fn each_event_of_1_0_is_one_frame() {
     for event in [Event::Task(task(TaskState::Working)), status(TaskState::Completed), chunk("a")] {
-        let mut stream =
-            Frames::new(Dialect::V1, Style { cancelled: true, both_tags: true, data_as_text: true });
+        let mut stream = Frames::new(
+            Dialect::V1,
+            Style { cancelled: true, both_tags: true, data_as_text: true, ..Style::OWN },
+        );
         let expected = String::from_utf8(v1::event::encode_bytes(&event)).unwrap();
         assert_eq!(next_frames(&mut stream, &event), [expected]);
     }
@@ -91,6 +93,7 @@ fn task(state: TaskState) -> Task {
         artifacts: Vec::new(),
         history: Vec::new(),
         metadata: None,
+        created_at: None,
     }
 }
 

@@ -97,6 +97,7 @@ pub(crate) fn task(dialect: Dialect, task: Task) -> Task {
         artifacts: (0..).zip(task.artifacts).map(|(at, value)| artifact(dialect, at, value)).collect(),
         history: task.history.into_iter().map(|item| message(dialect, item)).collect(),
         metadata: normalised(task.metadata),
+        created_at: None,
         ..task
     }
 }

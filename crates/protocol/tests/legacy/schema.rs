@@ -46,8 +46,8 @@ proptest! {
 
 /// `cancelled` is missing: that spelling belongs to a compatibility profile, not to the schema.
 const STYLES: [Style; 2] = [
-    Style { both_tags: false, cancelled: false, data_as_text: false },
-    Style { both_tags: false, cancelled: false, data_as_text: true },
+    Style { both_tags: false, cancelled: false, data_as_text: false, ..Style::OWN },
+    Style { both_tags: false, cancelled: false, data_as_text: true, ..Style::OWN },
 ];
 
 #[test]

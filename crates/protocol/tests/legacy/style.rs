@@ -7,9 +7,9 @@ use a2ad_protocol::{
 
 use crate::codec::{DIALECTS, next_frames, raw, written};
 
-const FOLD: Style = Style { both_tags: false, cancelled: false, data_as_text: true };
-const AGENT_NATIVE: Style = Style { both_tags: true, cancelled: false, data_as_text: false };
-const AGENT_OS: Style = Style { both_tags: false, cancelled: true, data_as_text: false };
+const FOLD: Style = Style { both_tags: false, cancelled: false, data_as_text: true, ..Style::OWN };
+const AGENT_NATIVE: Style = Style { both_tags: true, cancelled: false, data_as_text: false, ..Style::OWN };
+const AGENT_OS: Style = Style { both_tags: false, cancelled: true, data_as_text: false, ..Style::OWN };
 
 #[test]
 fn parts_have_both_tags_if_the_profile_selects_it() {
@@ -92,5 +92,6 @@ fn task(state: TaskState, artifacts: Vec<a2ad_protocol::Artifact>) -> Task {
         artifacts,
         history: Vec::new(),
         metadata: None,
+        created_at: None,
     }
 }

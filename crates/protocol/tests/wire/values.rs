@@ -206,6 +206,7 @@ fn task() -> impl Strategy<Value = Task> {
             artifacts,
             history,
             metadata,
+            created_at: None,
         },
     )
 }

@@ -126,6 +126,7 @@ async fn start_turn(
         ..ctx.first_request(&message)
     };
     let skill_call = SkillCall::select(request).admit(stage).await;
+    ctx.check_arguments(&skill_call)?;
     let drops_saved = when == StartState::Terminal && work.saved.is_some() && skill_call.begins_anew();
     let no_state = drops_saved.then(|| SavedState::new(skill_call.skill_id().as_deref(), ""));
     let now = engine.clock.now();

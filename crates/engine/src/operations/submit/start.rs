@@ -33,6 +33,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let (opening, message) = admit::start_opening(&names, message, task_metadata, now);
     let task = fold::begin(&names);
     let skill_call = SkillCall::select(ctx.first_request(&message)).admit(Stage::Request).await;
+    ctx.check_arguments(&skill_call)?;
     let deadline = skill_call.policy.deadline_from(now);
     let size = message_size(&message);
     let turn = ctx.first_turn(new.no, names, skill_call, deadline, size, first_of_context);

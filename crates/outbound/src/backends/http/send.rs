@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use bytes::Bytes;
-use engine::AgentResult;
+use engine::{AgentResult, task::UNREACHABLE};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -64,10 +64,12 @@ impl RequestSender {
                 (None, Ok(response)) => return answer::reply(call, response, self.limits, describe).await,
                 (None, Err(error)) => {
                     let text = format!("the call of the backend failed: {error}");
-                    return Ok(match error.source() {
+                    let reply = match error.source() {
                         Some(cause) => Reply::fail_because(text, cause),
                         None => Reply::fail(text),
-                    });
+                    };
+                    let is_down = matches!(error, DialError::Unreachable(_));
+                    return Ok(if is_down { reply.with_reason(UNREACHABLE) } else { reply });
                 }
             }
         }

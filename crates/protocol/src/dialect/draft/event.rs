@@ -5,7 +5,7 @@
 
 use crate::{
     ArtifactId, Event, Message, Task, TaskState, TaskStatus,
-    dialect::{Style, v1::message::MAX_PARTS},
+    dialect::{Style, legacy::state, v1::message::MAX_PARTS},
     json::{
         read::{Node, Object, Read},
         write::Writer,
@@ -30,9 +30,11 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
     }
 }
 
-/// Writes the frames of an event, each by itself. `place` returns the index that identifies an artifact.
+/// Writes the frames of an event, each by itself. `place` returns the index that identifies an artifact; an artifact
+/// update may have a status beside it.
 pub fn encode(
     event: &Event,
+    beside: Option<&TaskStatus>,
     style: Style,
     place: &mut dyn FnMut(&ArtifactId) -> usize,
     each: &mut dyn FnMut(&[u8]),
@@ -61,7 +63,7 @@ pub fn encode(
         Event::Status(update) => frame(&|writer| encode_status_update(writer, update, style)),
         Event::Artifact(update) => {
             let index = place(&update.artifact.id);
-            frame(&|writer| encode_artifact_update(writer, update, index, style));
+            frame(&|writer| encode_artifact_update(writer, update, beside, index, style));
         }
     }
 }
@@ -73,7 +75,7 @@ fn encode_snapshot(writer: &mut Writer, task: &Task, style: Style) {
     writer.key("final").boolean(false);
     writer.maybe_json(
         "metadata",
-        task::metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
+        state::metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
     );
 }
 
@@ -97,7 +99,7 @@ fn encode_status_update(writer: &mut Writer, update: &StatusUpdate, style: Style
     writer.text("id", update.task_id.as_str());
     task::encode_status(writer.key("status"), &update.status, style);
     writer.key("final").boolean(state.is_settled());
-    writer.maybe_json("metadata", task::metadata_with_state(state, update.metadata.as_ref()).as_deref());
+    writer.maybe_json("metadata", state::metadata_with_state(state, update.metadata.as_ref()).as_deref());
 }
 
 fn decode_artifact_update(object: &Object<'_, '_>) -> Read<ArtifactUpdate> {
@@ -131,11 +133,20 @@ fn decode_chunk_object(node: Node<'_, '_>) -> Read<(crate::Artifact, Chunk)> {
     Ok((task::decode_artifact(&object, 0, MAX_PARTS)?, chunk))
 }
 
-fn encode_artifact_update(writer: &mut Writer, update: &ArtifactUpdate, index: usize, style: Style) {
+fn encode_artifact_update(
+    writer: &mut Writer,
+    update: &ArtifactUpdate,
+    beside: Option<&TaskStatus>,
+    index: usize,
+    style: Style,
+) {
     let chunk = Chunk { append: update.append, last: update.last_chunk };
     writer.text("id", update.task_id.as_str());
     writer.key("artifact").object(|writer| {
         task::encode_artifact(writer, &update.artifact, index, Some(&chunk), style);
     });
+    if let Some(status) = beside {
+        task::encode_status(writer.key("status"), status, style);
+    }
     writer.maybe_json("metadata", update.metadata.as_ref());
 }

@@ -30,15 +30,33 @@ pub(super) fn decode_of_agent(node: Node<'_, '_>) -> Read<Message> {
     decode_with_default_role(&node.object()?, Role::Agent)
 }
 
-/// Reads the message of a send: a message, or any other object, which is taken as the arguments of a skill.
-pub(super) fn decode_sent(node: Node<'_, '_>) -> Read<Message> {
+/// Reads the message of a send: a message, or any other object, which is taken as the arguments of a skill. Where the
+/// request names the skill, these may have members with the names of a message's.
+pub(super) fn decode_sent(node: Node<'_, '_>, names_skill: bool) -> Read<Message> {
     let object = node.object()?;
     let is_set = |name| object.present(name).is_some_and(|raw| !raw.is_null());
     let is_list = |name| object.present(name).is_some_and(|raw| raw.get().starts_with('['));
     if is_set("role") || is_set("parts") || is_list("data") {
-        return decode_with_default_role(&object, Role::User);
+        let message = decode_with_default_role(&object, Role::User);
+        if message.is_ok() || !names_skill || has_form_of_message(&object) {
+            return message;
+        }
     }
     Ok(Message::new("", Role::User, vec![Part::data(node.any_object()?)]))
+}
+
+/// Whether an object can be nothing but a message, with whatever mistake: its role is one, and its parts are objects that
+/// say what they hold.
+fn has_form_of_message(object: &Object<'_, '_>) -> bool {
+    let is_part = |node: Node<'_, '_>| {
+        let part = node.object()?;
+        let says = |name| part.maybe(name, |node| node.token()).ok().flatten();
+        let tag = says("type").or_else(|| says("kind"));
+        Ok(tag.is_some_and(|tag| matches!(tag.as_ref(), "text" | "file" | "data")))
+    };
+    let has_role = object.maybe("role", enums::decode_role).is_ok_and(|role| role.is_some());
+    let parts = object.maybe("parts", |node| node.list(is_part)).ok().flatten().unwrap_or_default();
+    has_role && !parts.is_empty() && parts.iter().all(|is_part| *is_part)
 }
 
 /// Writes a message. Its id and other fields unknown to the draft are carried in the metadata.

@@ -112,7 +112,10 @@ fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage>
         None if !leniency.task_id_optional => return Err(object.lacks("id", "a non-empty string")),
         id => id.map(TaskId::from),
     };
-    let mut message = object.need("message", "a message", message::decode_sent)?;
+    let (skill, metadata) = (object.text("skill")?, decode_metadata(object)?);
+    let in_metadata = || metadata.as_ref().is_some_and(|metadata| metadata.as_str().contains("\"skillId\""));
+    let names_skill = skill.is_some() || in_metadata();
+    let mut message = object.need("message", "a message", |node| message::decode_sent(node, names_skill))?;
     if let Some(session) = object.text("sessionId")? {
         message.context_id = Some(ContextId::from(session));
     }
@@ -121,8 +124,8 @@ fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage>
         history_length: decode_history_length(object)?,
         return_immediately: object.flag("async")?.unwrap_or_default(),
         push: object.maybe("pushNotification", |node| push::decode_config(node, task_id.as_ref()))?,
-        metadata: decode_metadata(object)?,
-        skill: object.text("skill")?,
+        metadata,
+        skill,
         tenant: None,
         message: crate::Message { task_id, ..message },
     })

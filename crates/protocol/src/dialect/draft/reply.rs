@@ -59,5 +59,6 @@ fn completed(message: &Message) -> Task {
         artifacts: vec![artifact],
         history: Vec::new(),
         metadata: None,
+        created_at: None,
     }
 }

@@ -1,7 +1,5 @@
 //! Tasks, their status and artifacts.
 
-use std::borrow::Cow;
-
 use crate::{
     Artifact, ArtifactId, Json, Task, TaskState, TaskStatus,
     dialect::{
@@ -9,7 +7,7 @@ use crate::{
         legacy::{
             carrier, enums,
             part::{self, Tag},
-            time,
+            state, time,
         },
     },
     json::{
@@ -39,6 +37,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         })?,
         history: object.list("history", message::decode)?,
         metadata,
+        created_at: None,
     })
 }
 
@@ -56,9 +55,10 @@ pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
         }
         let history = writer.key("history");
         history.array(&task.history, |writer, message| message::encode(writer, message, style));
+        time::encode_created(writer, task);
         writer.maybe_json(
             "metadata",
-            metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
+            state::metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
         );
     });
 }
@@ -83,30 +83,14 @@ pub(super) fn decode_status_and_metadata(object: &Object<'_, '_>) -> Read<(TaskS
         let metadata = carrier::with_carried(metadata.as_ref(), |writer| writer.text("state", &name));
         return Ok((status, metadata));
     }
-    let (metadata, state) = carrier::take_carried(metadata, &["state"], |carried| {
-        let state_carried = carried.need("state", enums::STATE, enums::decode_filter)?;
-        if wire_state(state_carried) == status.state && state_carried != status.state {
-            Ok(state_carried)
-        } else {
-            Err(carried.expected("another state"))
-        }
-    });
+    let (metadata, state) = state::take_state(metadata, status.state);
     Ok((TaskStatus { state: state.unwrap_or(status.state), ..status }, metadata))
-}
-
-/// The metadata of a task or an update, with the state added if this dialect has no name for it.
-pub(super) fn metadata_with_state(state: TaskState, metadata: Option<&Json>) -> Option<Cow<'_, Json>> {
-    if wire_state(state) == state {
-        return metadata.map(Cow::Borrowed);
-    }
-    let name = enums::state(state, Style::default());
-    carrier::with_carried(metadata, |writer| writer.text("state", name)).map(Cow::Owned)
 }
 
 /// Writes a status.
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
     writer.object(|writer| {
-        writer.text("state", enums::state(wire_state(status.state), style));
+        writer.text("state", enums::state(state::closest(status.state), style));
         if let Some(message) = &status.message {
             // Which credentials are required is data in every profile.
             let data_as_text = style.data_as_text && status.state != TaskState::AuthRequired;
@@ -162,15 +146,6 @@ pub(super) fn encode_artifact(
         writer.texts("extensions", &artifact.extensions);
     });
     writer.maybe_json("metadata", metadata.as_ref());
-}
-
-/// The closest state that this dialect has a name for.
-fn wire_state(state: TaskState) -> TaskState {
-    match state {
-        TaskState::Rejected => TaskState::Failed,
-        TaskState::AuthRequired => TaskState::InputRequired,
-        _ => state,
-    }
 }
 
 fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {

@@ -24,6 +24,26 @@ pub(crate) fn with_carried(metadata: Option<&Json>, carried: impl FnOnce(&mut Wr
     with_member(metadata, KEY, &carried)
 }
 
+/// The metadata with one more field under the key, whose value is JSON text, beside those that are there; unchanged if the
+/// caller uses the key for something else, or if the result would exceed the size limit of a value.
+pub fn with_field(metadata: Option<Json>, name: &str, value: &str) -> Option<Json> {
+    let merged = |metadata: Option<&Json>| {
+        let field = Json::parse(&format!(r#"{{"{name}":{value}}}"#)).ok()?;
+        let Some(metadata) = metadata else { return under_key(&field) };
+        let object = Node::new(metadata.as_raw(), &Path::Root).object().ok()?;
+        let fields = match object.maybe(KEY, |node| node.any_object()).ok()? {
+            Some(fields) => Json::merge_objects(&fields, &field)?,
+            None => field,
+        };
+        Json::merge_objects(metadata, &under_key(&fields)?)
+    };
+    merged(metadata.as_ref()).or(metadata)
+}
+
+fn under_key(fields: &Json) -> Option<Json> {
+    Json::parse(&format!(r#"{{"{KEY}":{}}}"#, fields.as_str())).ok()
+}
+
 /// Removes the carried fields from the metadata. They are recognised as an object with no members other than
 /// these that `read` can decode; any other value belongs to the caller and is kept.
 pub(crate) fn take_carried<T>(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    Event,
+    ContextId, Event, TaskId, TaskStatus,
     dialect::Style,
     json::{
         read::{Node, Object, Read},
@@ -30,13 +30,13 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
     }
 }
 
-/// Writes a frame.
-pub fn encode(writer: &mut Writer, event: &Event, style: Style) {
+/// Writes a frame. An artifact update may have a status beside it.
+pub fn encode(writer: &mut Writer, event: &Event, beside: Option<&TaskStatus>, style: Style) {
     match event {
         Event::Task(task) => task::encode(writer, task, style),
         Event::Message(message) => message::encode(writer, message, style),
         Event::Status(update) => encode_status_update(writer, update, style),
-        Event::Artifact(update) => encode_artifact_update(writer, update, style),
+        Event::Artifact(update) => encode_artifact_update(writer, update, beside, style),
     }
 }
 
@@ -58,24 +58,18 @@ fn kind<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
 
 fn decode_status_update(object: &Object<'_, '_>) -> Read<StatusUpdate> {
     let task_id = object.need_text("taskId")?.into();
-    let (status, unknown) = object.need("status", "a task status", task::decode_status)?;
-    Ok(StatusUpdate {
-        task_id,
-        context_id: object.text_or_empty("contextId")?.into(),
-        status,
-        metadata: task::with_unknown_state(object.json_object("metadata")?, unknown),
-    })
+    let (status, metadata) = task::decode_status_and_metadata(object)?;
+    Ok(StatusUpdate { task_id, context_id: object.text_or_empty("contextId")?.into(), status, metadata })
 }
 
 /// A settled status (terminal or interrupted) is the last frame of its stream.
 fn encode_status_update(writer: &mut Writer, update: &StatusUpdate, style: Style) {
     writer.object(|writer| {
         writer.text("kind", STATUS);
-        writer.text("taskId", update.task_id.as_str());
-        writer.text("contextId", update.context_id.as_str());
+        encode_ids(writer, &update.task_id, &update.context_id, style);
         task::encode_status(writer.key("status"), &update.status, style);
         writer.key("final").boolean(update.status.state.is_settled());
-        writer.maybe_json("metadata", update.metadata.as_ref());
+        task::encode_metadata(writer, update.status.state, update.metadata.as_ref(), style);
     });
 }
 
@@ -91,14 +85,29 @@ fn decode_artifact_update(object: &Object<'_, '_>) -> Read<ArtifactUpdate> {
 }
 
 /// Older clients require both flags, so both are always written.
-fn encode_artifact_update(writer: &mut Writer, update: &ArtifactUpdate, style: Style) {
+fn encode_artifact_update(
+    writer: &mut Writer,
+    update: &ArtifactUpdate,
+    beside: Option<&TaskStatus>,
+    style: Style,
+) {
     writer.object(|writer| {
         writer.text("kind", ARTIFACT);
-        writer.text("taskId", update.task_id.as_str());
-        writer.text("contextId", update.context_id.as_str());
+        encode_ids(writer, &update.task_id, &update.context_id, style);
         writer.key("append").boolean(update.append);
         writer.key("lastChunk").boolean(update.last_chunk);
         task::encode_artifact(writer.key("artifact"), &update.artifact, style);
+        if let Some(status) = beside {
+            task::encode_status(writer.key("status"), status, style);
+        }
         writer.maybe_json("metadata", update.metadata.as_ref());
     });
+}
+
+fn encode_ids(writer: &mut Writer, task: &TaskId, context: &ContextId, style: Style) {
+    if style.update_ids {
+        writer.text("id", task.as_str());
+    }
+    writer.text("taskId", task.as_str());
+    writer.text("contextId", context.as_str());
 }

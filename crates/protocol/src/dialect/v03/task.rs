@@ -7,12 +7,12 @@ use crate::{
         legacy::{
             carrier, enums,
             part::{self, Tag},
-            time,
+            state, time,
         },
         v1::message::MAX_PARTS,
     },
     json::{
-        read::{Node, Read},
+        read::{Node, Object, Read},
         write::Writer,
     },
 };
@@ -29,7 +29,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
     let object = node.object()?;
     message::decode_kind(&object, "task")?;
     let id = object.need_text("id")?.into();
-    let (status, unknown) = object.need("status", "a task status", decode_status)?;
+    let (status, metadata) = decode_status_and_metadata(&object)?;
     Ok(Task {
         id,
         context_id: object.text_or_empty("contextId")?.into(),
@@ -38,7 +38,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         // limited instead.
         artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
-        metadata: with_unknown_state(object.json_object("metadata")?, unknown),
+        metadata,
+        created_at: None,
     })
 }
 
@@ -62,12 +63,32 @@ pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool, sty
             let history = writer.key("history");
             history.array(&task.history, |writer, message| message::encode(writer, message, style));
         }
-        writer.maybe_json("metadata", task.metadata.as_ref());
+        time::encode_created(writer, task);
+        encode_metadata(writer, task.status.state, task.metadata.as_ref(), style);
     });
 }
 
+/// Writes the metadata of a task or an update, with the state in it if another one is written.
+pub(super) fn encode_metadata(writer: &mut Writer, state: TaskState, metadata: Option<&Json>, style: Style) {
+    if style.draft_states {
+        return writer.maybe_json("metadata", state::metadata_with_state(state, metadata).as_deref());
+    }
+    writer.maybe_json("metadata", metadata);
+}
+
+/// Reads an object's status and metadata. A state carried in the metadata overrides the one in the status.
+pub(super) fn decode_status_and_metadata(object: &Object<'_, '_>) -> Read<(TaskStatus, Option<Json>)> {
+    let (status, unknown) = object.need("status", "a task status", decode_status)?;
+    let metadata = object.json_object("metadata")?;
+    if unknown.is_some() {
+        return Ok((status, with_unknown_state(metadata, unknown)));
+    }
+    let (metadata, state) = state::take_state(metadata, status.state);
+    Ok((TaskStatus { state: state.unwrap_or(status.state), ..status }, metadata))
+}
+
 /// Reads a status, and the name of its state if it is unknown.
-pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
+fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
     let object = node.object()?;
     let (state, unknown) = object.need("state", enums::STATE, enums::decode_state)?;
     let status = TaskStatus {
@@ -81,7 +102,8 @@ pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<Stri
 /// Writes a status.
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
     writer.object(|writer| {
-        writer.text("state", enums::state(status.state, style));
+        let state = if style.draft_states { state::closest(status.state) } else { status.state };
+        writer.text("state", enums::state(state, style));
         if let Some(message) = &status.message {
             message::encode(writer.key("message"), message, style);
         }
@@ -92,7 +114,7 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Sty
 }
 
 /// The metadata with an unknown state name added, so that it is not lost.
-pub(super) fn with_unknown_state(metadata: Option<Json>, unknown: Option<String>) -> Option<Json> {
+fn with_unknown_state(metadata: Option<Json>, unknown: Option<String>) -> Option<Json> {
     match unknown {
         Some(name) => carrier::with_carried(metadata.as_ref(), |writer| writer.text("state", &name)),
         None => metadata,

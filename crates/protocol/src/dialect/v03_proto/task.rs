@@ -52,6 +52,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         artifacts: object.list("artifacts", |node| proto_json::decode_artifact::<Form>(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
         metadata: with_unknown_state(object.json_object("metadata")?, unknown_state),
+        created_at: None,
     })
 }
 

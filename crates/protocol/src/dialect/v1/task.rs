@@ -48,6 +48,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         artifacts: object.list("artifacts", decode_folded_artifact)?,
         history: object.list("history", message::decode)?,
         metadata: object.json_object("metadata")?,
+        created_at: None,
     })
 }
 

@@ -26,6 +26,7 @@ pub(super) fn decode(task: pb::Task, path: &Path<'_>) -> Read<Task> {
         })?,
         history: list(task.history, path, "history", message::decode)?,
         metadata: object(task.metadata, path, "metadata")?,
+        created_at: None,
     })
 }
 

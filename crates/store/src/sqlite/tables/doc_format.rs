@@ -191,6 +191,7 @@ mod tests {
             artifacts: ["a", "b"].map(|id| Artifact::new(id, vec![Part::text(id); 3])).into(),
             history: ["one", "two", "three"].map(message).into(),
             metadata: None,
+            created_at: None,
         }
     }
 

@@ -67,12 +67,22 @@ pub(crate) fn webhook(row: &Row<'_>) -> rusqlite::Result<Webhook> {
 }
 
 pub(crate) fn form(dialect: u8, style: u8) -> NotificationForm {
-    let style = Style { both_tags: style & 1 != 0, cancelled: style & 2 != 0, data_as_text: style & 4 != 0 };
+    let style = Style {
+        both_tags: style & 1 != 0,
+        cancelled: style & 2 != 0,
+        data_as_text: style & 4 != 0,
+        answer_in_status: style & 8 != 0,
+        draft_states: style & 16 != 0,
+        // About streams.
+        ..Style::OWN
+    };
     NotificationForm { dialect: Dialect::from_number(dialect).unwrap_or_default(), style }
 }
 
 pub(crate) fn style_number(style: Style) -> u8 {
-    u8::from(style.both_tags) | u8::from(style.cancelled) << 1 | u8::from(style.data_as_text) << 2
+    let bits =
+        [style.both_tags, style.cancelled, style.data_as_text, style.answer_in_status, style.draft_states];
+    bits.into_iter().enumerate().fold(0, |number, (at, bit)| number | u8::from(bit) << at)
 }
 
 /// Registers a webhook of a visible task.
