@@ -78,7 +78,10 @@ enum Side {
 #[derive(Clone, Copy)]
 enum Language {
     Python,
+    /// In Node.js and in Chromium.
     JavaScript,
+    /// JavaScript in Node.js only.
+    Node,
     Rust,
 }
 
@@ -87,6 +90,7 @@ const SUITES: &[Suite] = &[
     client("javascript", "the official JavaScript SDKs 1.3.0 and 0.3.14, and Chromium", Language::JavaScript),
     client("python03", "the official Python SDK 0.3.26", Language::Python),
     client("rust", "the official Rust client 0.2.9", Language::Rust),
+    client("agent-native", "the client of @agent-native/core 0.133.3", Language::Node),
     client("python02", "the official Python SDK 0.2.16", Language::Python),
     client("draft", "a2a-json-rpc and python-a2a", Language::Python),
     streams("streams-1.3.0", "streams of the official Python SDK 1.3.0", "1.3.0", "python"),
@@ -195,6 +199,7 @@ async fn client_tests(suite: &Suite, language: Language, dir: &Path) -> Result<C
     match language {
         Language::Python => python::tests(&tests, &environment).await,
         Language::JavaScript => javascript::tests(&tests, &environment).await,
+        Language::Node => javascript::tests_without_browser(&tests, &environment).await,
         Language::Rust => rust::tests(&tests, &environment).await,
     }
 }

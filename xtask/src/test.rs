@@ -33,6 +33,7 @@ const LANES: &[&[&str]] = &[
         "interop python",
         "interop python03",
         "interop python02",
+        "interop agent-native",
         "interop backends",
         "interop mcp",
         "interop auth",

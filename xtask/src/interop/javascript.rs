@@ -26,8 +26,15 @@ struct Node {
 /// The command that runs Node's test runner on a folder of tests, with the packages of the folder's lock file and a
 /// browser.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
+    let mut command = tests_without_browser(tests, environment).await?;
+    command.env("CHROMIUM", chromium::program().await?);
+    Ok(command)
+}
+
+/// The same without a browser.
+pub(super) async fn tests_without_browser(tests: &Path, environment: &Path) -> Result<Command> {
     let mut command = node_with_packages(tests, environment).await?;
-    command.args(["--test", "--test-reporter=spec"]).env("CHROMIUM", chromium::program().await?);
+    command.args(["--test", "--test-reporter=spec"]);
     Ok(command)
 }
 
