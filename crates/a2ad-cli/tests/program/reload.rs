@@ -24,7 +24,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::common::{ANY_PORT, PROGRAM, TIMEOUT, a2ad, configured, eventually, run, serve, within};
+use super::common::{ANY_PORT, TIMEOUT, a2ad, configured, eventually, run, serve, within};
 
 const BUILTINS: &str = "[skills.echo]\nbuiltin = \"echo\"\n[skills.currency]\nbuiltin = \"currency\"\n";
 /// Every path and version of the card of the default agent `main`.
