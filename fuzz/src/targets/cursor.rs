@@ -134,18 +134,9 @@ fn corpus() -> Vec<Vec<u8>> {
         corpus.push([sixteen.as_slice(), &[42, b'A', 7, 0]].concat());
         corpus.push(sixteen);
     }
+    #[rustfmt::skip]
     let ids = [
-        "",
-        "0",
-        "1",
-        " 12 ",
-        "007",
-        "-1",
-        "+1",
-        "1.5",
-        "0x10",
-        "18446744073709551615",
-        "18446744073709551616",
+        "", "0", "1", " 12 ", "007", "-1", "+1", "1.5", "0x10", "18446744073709551615", "18446744073709551616",
     ];
     corpus.extend(ids.map(|id| id.as_bytes().to_vec()));
     corpus

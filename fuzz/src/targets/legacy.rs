@@ -1,4 +1,4 @@
-//! F-legacy: requests, stream frames and replies of the generations before 1.0.
+//! F-legacy: requests, stream frames and replies of the versions before 1.0, and what servers of 1.0 send.
 //!
 //! What an older dialect decodes can be encoded in 1.0 without a change of meaning, which is how the store keeps it;
 //! and it survives a round trip in the dialect itself.
@@ -6,7 +6,7 @@
 use std::{fs, path::Path as File};
 
 use protocol::{
-    Dialect, Event, Message, Operation, OperationKind, PushConfig, Reply, Task,
+    Dialect, Event, Message, Operation, OperationKind, PushConfig, Reply, Task, Timestamp,
     dialect::{Frames, Style, v1, v03_proto},
     json::{
         Raw,
@@ -20,104 +20,28 @@ use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-legacy",
-    name: "older generations: same meaning in 1.0, and round trip through decoder and encoder",
+    name: "older versions: same meaning in 1.0, and round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
     inputs: 200_000,
 };
 
+#[rustfmt::skip]
 const DICTIONARY: &[&str] = &[
-    "jsonrpc",
-    "2.0",
-    "id",
-    "method",
-    "params",
-    "tasks/send",
-    "tasks/sendSubscribe",
-    "tasks/get",
-    "tasks/cancel",
-    "tasks/resubscribe",
-    "tasks/list",
-    "tasks/pushNotification/set",
-    "tasks/pushNotification/get",
-    "message/send",
-    "message/stream",
-    "tasks/pushNotificationConfig/set",
-    "tasks/pushNotificationConfig/get",
-    "tasks/pushNotificationConfig/list",
-    "tasks/pushNotificationConfig/delete",
-    "agent/getAuthenticatedExtendedCard",
-    "kind",
-    "type",
-    "text",
-    "file",
-    "data",
-    "bytes",
-    "uri",
-    "fileWithBytes",
-    "fileWithUri",
-    "name",
-    "mimeType",
-    "aVZCTw==",
-    "message",
-    "request",
-    "msg",
-    "update",
-    "messageId",
-    "sessionId",
-    "contextId",
-    "taskId",
-    "referenceTaskIds",
-    "role",
-    "user",
-    "agent",
-    "ROLE_USER",
-    "parts",
-    "content",
-    "metadata",
-    "a2ad",
-    "mediaType",
-    "filename",
-    "data_part_compat",
-    "value",
-    "extensions",
-    "task",
-    "statusUpdate",
-    "artifactUpdate",
-    "status-update",
-    "artifact-update",
-    "status",
-    "state",
-    "working",
-    "cancelled",
-    "input-required",
-    "rejected",
-    "TASK_STATE_CANCELLED",
-    "timestamp",
-    "2026-01-02T03:04:05",
-    "final",
-    "artifact",
-    "artifacts",
-    "artifactId",
-    "index",
-    "append",
-    "lastChunk",
-    "history",
-    "historyLength",
-    "configuration",
-    "blocking",
-    "async",
-    "pushNotification",
-    "pushNotificationConfig",
-    "pushNotificationConfigId",
-    "config",
-    "configs",
-    "schemes",
-    "credentials",
-    "skill",
-    "skillId",
-    "tasks/t/pushNotificationConfigs/p",
+    "jsonrpc", "2.0", "id", "method", "params", "tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel",
+    "tasks/resubscribe", "tasks/list", "tasks/pushNotification/set", "tasks/pushNotification/get", "message/send",
+    "message/stream", "tasks/pushNotificationConfig/set", "tasks/pushNotificationConfig/get",
+    "tasks/pushNotificationConfig/list", "tasks/pushNotificationConfig/delete", "agent/getAuthenticatedExtendedCard",
+    "kind", "type", "text", "file", "data", "bytes", "uri", "fileWithBytes", "fileWithUri", "name", "mimeType",
+    "aVZCTw==", "message", "request", "msg", "update", "messageId", "sessionId", "contextId", "taskId",
+    "referenceTaskIds", "role", "user", "agent", "ROLE_USER", "parts", "content", "metadata", "a2ad", "mediaType",
+    "filename", "data_part_compat", "value", "extensions", "task", "statusUpdate", "artifactUpdate", "status-update",
+    "artifact-update", "status", "state", "working", "cancelled", "input-required", "rejected",
+    "TASK_STATE_CANCELLED", "timestamp", "2026-01-02T03:04:05", "final", "artifact", "artifacts", "artifactId",
+    "index", "append", "lastChunk", "history", "historyLength", "configuration", "blocking", "async",
+    "pushNotification", "pushNotificationConfig", "pushNotificationConfigId", "config", "configs", "schemes",
+    "credentials", "skill", "skillId", "tasks/t/pushNotificationConfigs/p",
 ];
 
 const OLDER_DIALECTS: [Dialect; 3] = [Dialect::Draft, Dialect::V03, Dialect::V03Proto];
@@ -147,6 +71,7 @@ fn run(input: &[u8]) {
             check_in_v1(&operation);
         }
     }
+    check_server_of_v1(Node::new(raw, &Path::Root));
     for dialect in OLDER_DIALECTS {
         let node = Node::new(raw, &Path::Root);
         if let Ok(event) = dialect.decode_event(node) {
@@ -159,6 +84,22 @@ fn run(input: &[u8]) {
                 check_reply_in_v1(kind, reply);
             }
         }
+    }
+}
+
+/// What is decoded of an event, a reply or an error of 1.0 survives a round trip.
+fn check_server_of_v1(node: Node<'_, '_>) {
+    if let Ok(event) = v1::event::decode(node) {
+        check_event_in_v1(event);
+    }
+    for (_, kind) in v1::operation::METHODS {
+        if let Ok(reply) = v1::reply::decode(kind, node) {
+            check_reply_in_v1(kind, reply);
+        }
+    }
+    if let Ok(error) = v1::error::decode(node) {
+        let text = encoded(|writer| v1::error::encode(writer, &error, Timestamp::from_millis(0)));
+        assert_eq!(v1::error::decode(Node::new(raw(&text), &Path::Root)), Ok(error));
     }
 }
 
@@ -308,7 +249,7 @@ fn raw(document: &[u8]) -> Raw<'_> {
 fn corpus() -> Vec<Vec<u8>> {
     const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/protocol/tests");
     let mut corpus = Vec::new();
-    for folder in ["samples/draft", "samples/v03", "v03_proto/samples"] {
+    for folder in ["samples/draft", "samples/v03", "samples/v1", "v03_proto/samples"] {
         let folder = File::new(TESTS).join(folder);
         collect(&folder, &mut |path| {
             let text = fs::read_to_string(path).unwrap_or_default();

@@ -23,32 +23,12 @@ pub(crate) const TARGET: Target = Target {
 };
 
 /// Field keys and small messages, then strings that occur in names and metadata.
+#[rustfmt::skip]
 const DICTIONARY: &[&str] = &[
-    "\u{a}\0",
-    "\u{12}\0",
-    "\u{1a}\0",
-    "\u{22}\0",
-    "\u{2a}\0",
-    "\u{32}\0",
-    "\u{3a}\0",
-    "\u{42}\0",
-    "\u{8}\u{1}",
-    "\u{10}\u{2}",
-    "\u{18}\u{3}",
-    " \u{1}",
-    "(\u{1}",
-    "\u{2a}\u{3}\u{a}\u{1}x",
-    "\u{11}\0\0\0\0\0\0\0\0",
-    "\u{b}\u{c}",
-    "tasks/",
-    "/pushNotificationConfigs/",
-    "https://",
-    "a2ad",
-    "mediaType",
-    "referenceTaskIds",
-    "data_part_compat",
-    "value",
-    "skillId",
+    "\u{a}\0", "\u{12}\0", "\u{1a}\0", "\u{22}\0", "\u{2a}\0", "\u{32}\0", "\u{3a}\0", "\u{42}\0", "\u{8}\u{1}",
+    "\u{10}\u{2}", "\u{18}\u{3}", " \u{1}", "(\u{1}", "\u{2a}\u{3}\u{a}\u{1}x", "\u{11}\0\0\0\0\0\0\0\0",
+    "\u{b}\u{c}", "tasks/", "/pushNotificationConfigs/", "https://", "a2ad", "mediaType", "referenceTaskIds",
+    "data_part_compat", "value", "skillId",
 ];
 
 /// The requests of the JSON target's corpus.

@@ -185,24 +185,13 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect()
 }
 
+#[rustfmt::skip]
 const OTHER_URLS: &[&str] = &[
-    "",
-    "https:",
-    "https:example.com",
-    "https:\\\\example.com\\@127.0.0.1/",
-    "https://127.0.0.1\\@example.com/",
-    "https://example.com:443@127.0.0.1/",
-    "https://user:password@example.com/",
-    "https://example.com:8443/a/../b;c?d=e#f",
-    "http://example.com:80/",
-    "http://10.1.2.3:9000/",
-    "http://[fd00::1]:9000/",
-    "http://localhost:9000/",
-    "ftp://example.com/",
-    "https://example.com:99999/",
-    "https://[fe80::1%25eth0]/",
-    "https://exam\u{ad}ple.com/",
-    "https://\u{66e}\u{5d0}.example/",
+    "", "https:", "https:example.com", "https:\\\\example.com\\@127.0.0.1/", "https://127.0.0.1\\@example.com/",
+    "https://example.com:443@127.0.0.1/", "https://user:password@example.com/",
+    "https://example.com:8443/a/../b;c?d=e#f", "http://example.com:80/", "http://10.1.2.3:9000/",
+    "http://[fd00::1]:9000/", "http://localhost:9000/", "ftp://example.com/", "https://example.com:99999/",
+    "https://[fe80::1%25eth0]/", "https://exam\u{ad}ple.com/", "https://\u{66e}\u{5d0}.example/",
 ];
 
 /// Long names, and long texts around a short one.
