@@ -68,30 +68,3 @@ impl TimeLimits {
         self == Self::Strict
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn extras(line: &str) -> ExtraOptions {
-        ExtraOptions(line.split_whitespace().map(str::to_owned).collect())
-    }
-
-    #[test]
-    fn consumed_options_are_removed() {
-        let mut extras = extras("--seed 4 --open 9 --relaxed");
-        assert_eq!(extras.number("--open", 1).unwrap(), 9);
-        assert_eq!(extras.number("--cycles", 3).unwrap(), 3);
-        assert_eq!(extras.time_limits().limit(Duration::from_secs(2)), Duration::from_secs(20));
-        assert_eq!(extras.time_limits(), TimeLimits::Strict);
-        assert_eq!(extras.rest(), ["--seed", "4"]);
-    }
-
-    #[test]
-    fn invalid_number_is_refused_with_the_option_name() {
-        for line in ["--open", "--open x", "--open 0"] {
-            let refused = extras(line).number("--open", 1).err().map(|error| error.to_string());
-            assert!(refused.unwrap_or_default().contains("--open"), "{line}");
-        }
-    }
-}

@@ -269,15 +269,3 @@ fn growth(what: &str, before: u64, now: u64) -> Option<String> {
 fn ids(sent: &[Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.task.clone()).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_percent_difference_is_not_growth() {
-        for (now, flat) in [(110, true), (90, true), (111, false), (89, false)] {
-            assert_eq!(growth("a file", 100, now).is_none(), flat, "{now}");
-        }
-    }
-}

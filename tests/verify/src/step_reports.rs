@@ -140,39 +140,3 @@ impl StepReports {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interrupted_step_may_begin_again_and_a_journaled_one_is_replayed() {
-        let reports = StepReports::of(
-            "\nboot;\nt begins 1;\nt journaled 1;\nt begins 2;\nboot;\nt begins 2;\nt journaled 2;\nt begi\nboot;\nt journaled 2;\nboot;",
-        );
-        assert_eq!(reports.repeated, Vec::<String>::new());
-        assert_eq!((reports.begun, reports.begun_again, reports.replayed), (3, 1, 1));
-        assert_eq!((reports.journaled("t"), reports.boots_since_progress("t")), (2, 2));
-        assert_eq!((reports.journaled("u"), reports.boots_since_progress("u")), (0, 4));
-        assert_eq!(reports.crashes_survived(), [2]);
-    }
-
-    #[test]
-    fn step_that_begins_after_it_was_journaled_is_found() {
-        for text in [
-            "boot;\nt begins 1;\nt journaled 1;\nt begins 1;",
-            "boot;\nt begins 1;\nt journaled 1;\nboot;\nt begins 1;",
-            // The step was replayed, so it had been journaled although SIGKILL came before the report.
-            "boot;\nt begins 1;\nboot;\nt journaled 1;\nboot;\nt begins 1;",
-            "boot;\nt begins 1;\nt begins 1;",
-        ] {
-            assert_eq!(StepReports::of(text).repeated.len(), 1, "{text}");
-        }
-    }
-
-    #[test]
-    fn torn_lines_are_ignored() {
-        let reports = StepReports::of("boot;\nt journaled 1\nt begins 1;\nt begins x;");
-        assert_eq!((reports.begun, reports.journaled("t"), reports.repeated.len()), (1, 0, 0));
-    }
-}

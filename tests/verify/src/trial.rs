@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::random::fresh_seed;
 use crate::server::{self, Server};
 
-pub(crate) const FINDINGS_SHOWN: usize = 20;
+const FINDINGS_SHOWN: usize = 20;
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// One run of a proof.
@@ -157,30 +157,4 @@ fn clear(dir: &Path) -> Result<()> {
 
 fn number<T: FromStr>(name: &str, value: Option<&String>) -> Result<T> {
     value.and_then(|value| value.parse().ok()).with_context(|| format!("{name} takes a number"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Trial> {
-        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Trial::parse("proof", "--sends", 7, &args)
-    }
-
-    #[test]
-    fn options_override_defaults() {
-        let trial = parse("--sends 3 --seed 9 --binary x").unwrap();
-        assert_eq!((trial.size, trial.seed, trial.program), (3, 9, Some("x".into())));
-        assert_eq!(parse("").unwrap().size, 7);
-    }
-
-    #[test]
-    fn invalid_options_are_refused_with_their_name() {
-        for (line, name) in [("--races 3", "--races"), ("--sends", "--sends"), ("--seed x", "--seed")] {
-            let refused = parse(line).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(refused.contains(name), "{line}");
-        }
-        assert!(parse("--sends 0").is_err());
-    }
 }

@@ -48,36 +48,3 @@ impl Document {
         line.starts_with(&format!("Section {number} of {}:", self.sections))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn fault(texts: &[&str]) -> Option<String> {
-        let parts: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
-        let task = json!({"status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"artifactId": "text", "parts": parts}]});
-        Document { sections: 2, delay_millis: 1 }.fault_in(&task)
-    }
-
-    #[test]
-    fn complete_document_has_no_fault() {
-        assert_eq!(fault(&["Section 1 of 2: a\n", "Section 2 of 2: b\n"]), None);
-    }
-
-    #[test]
-    fn lost_or_repeated_section_is_a_fault() {
-        assert!(fault(&["Section 1 of 2: a\n"]).is_some());
-        assert!(fault(&["Section 2 of 2: b\n"]).is_some());
-        assert!(fault(&["Section 1 of 2: a\n", "Section 1 of 2: a\n", "Section 2 of 2: b\n"]).is_some());
-    }
-
-    #[test]
-    fn failed_document_reports_the_reason() {
-        let task = json!({"status": {
-            "state": "TASK_STATE_FAILED", "message": {"parts": [{"text": "poisoned"}]}
-        }});
-        let fault = Document { sections: 2, delay_millis: 1 }.fault_in(&task);
-        assert_eq!(fault.as_deref(), Some("is TASK_STATE_FAILED: poisoned"));
-    }
-}

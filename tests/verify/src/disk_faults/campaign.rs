@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use tokio::time::Instant;
 
 use super::disk::{Disk, Moment};
-use super::integrity::{self, IntegrityCheck};
+use super::integrity;
 use super::probe::{Probe, ProbeReport};
 use crate::extra_options::TimeLimits;
 use crate::kill_under_load::load::Stage;
@@ -33,21 +33,10 @@ const LOG_LINE: &str = "the store cannot write any more";
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) faults: u64,
-    /// Faults that occurred before the server was ready.
-    pub(crate) at_start: u64,
-    /// Starts on a broken disk that were refused with a message.
-    pub(crate) refused_starts: u64,
     /// The reasons in the log, and how often each occurred.
     pub(crate) reasons: BTreeMap<String, u64>,
     pub(crate) slowest_exit: Duration,
-    pub(crate) tasks: u64,
     pub(crate) acknowledged: u64,
-    pub(crate) witnessed: u64,
-    pub(crate) cuts: u64,
-    pub(crate) postponed: u64,
-    pub(crate) failed_tasks: u64,
-    /// Result of SQLite's integrity check, by kind of fault.
-    pub(crate) integrity: BTreeMap<String, &'static str>,
     pub(crate) findings: Vec<String>,
 }
 
@@ -87,7 +76,6 @@ impl<'a> Campaign<'a> {
         let mut server = Server::spawn(&launch, self.program, &self.store())?;
         if let Some(status) = server.ended_before_ready().await? {
             // A disk that fails after a number of calls may do so before the server is ready.
-            self.tally.at_start += 1;
             self.check_refusal(&server, status);
             return Ok(());
         }
@@ -152,10 +140,7 @@ impl<'a> Campaign<'a> {
     async fn start_on_broken_disk(&mut self, launch: &Launch) -> Result<()> {
         let mut server = Server::spawn(launch, self.program, &self.store())?;
         match server.ended_before_ready().await? {
-            Some(status) => {
-                self.tally.refused_starts += 1;
-                self.check_refusal(&server, status);
-            }
+            Some(status) => self.check_refusal(&server, status),
             None => self.add_finding("a start on a broken disk was not refused".to_owned()),
         }
         Ok(())
@@ -163,7 +148,6 @@ impl<'a> Campaign<'a> {
 
     /// Nothing sent after the disk failed may have been acknowledged.
     fn check_probe(&mut self, report: ProbeReport) {
-        self.tally.witnessed += report.acknowledged;
         self.tally.findings.extend(report.findings);
         if let (Some(dead), Some(sent)) = (self.disk.failed_since(), report.last_sent)
             && sent > dead
@@ -185,21 +169,11 @@ impl<'a> Campaign<'a> {
     }
 
     fn conclude(mut self) -> Tally {
-        let opinion = match integrity::check(&self.store()) {
-            IntegrityCheck::Passed => "ok",
-            IntegrityCheck::Unavailable => "not available",
-            IntegrityCheck::Damaged(damage) => {
-                self.add_finding(format!("SQLite finds damage: {damage}"));
-                "damaged"
-            }
-        };
+        if let Some(damage) = integrity::damage(&self.store()) {
+            self.add_finding(format!("SQLite finds damage: {damage}"));
+        }
         let (mut tally, checker) = (self.tally, self.oracle.checker);
-        tally.integrity.insert(String::new(), opinion);
-        tally.tasks = checker.tasks() as u64;
         tally.acknowledged = checker.tally.acknowledged.values().sum();
-        tally.cuts = checker.tally.cuts;
-        tally.postponed = checker.tally.postponed;
-        tally.failed_tasks = checker.failed() as u64;
         let checked = checker.findings.iter().map(|finding| format!("{:?}: {}", finding.kind, finding.what));
         tally.findings.extend(checked);
         tally
@@ -222,19 +196,11 @@ impl Tally {
     /// Adds the counts of another campaign.
     pub(crate) fn add(&mut self, kind: &str, other: Self) {
         self.faults += other.faults;
-        self.at_start += other.at_start;
-        self.refused_starts += other.refused_starts;
         for (reason, count) in other.reasons {
             *self.reasons.entry(reason).or_default() += count;
         }
         self.slowest_exit = self.slowest_exit.max(other.slowest_exit);
-        self.tasks += other.tasks;
         self.acknowledged += other.acknowledged;
-        self.witnessed += other.witnessed;
-        self.cuts += other.cuts;
-        self.postponed += other.postponed;
-        self.failed_tasks += other.failed_tasks;
-        self.integrity.extend(other.integrity.into_values().map(|opinion| (kind.to_owned(), opinion)));
         self.findings.extend(other.findings.into_iter().map(|finding| format!("{kind}: {finding}")));
     }
 }
@@ -243,15 +209,4 @@ impl Tally {
 fn reason(line: &str) -> String {
     let cause = line.split(LOG_LINE).nth(1).unwrap_or_default().trim_start_matches(':');
     cause.split(';').next().unwrap_or_default().trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reason_is_parsed_from_the_last_line() {
-        let line = "a2ad: the store cannot write any more: disk I/O error; every acknowledged task is safe";
-        assert_eq!(reason(line), "disk I/O error");
-    }
 }

@@ -25,7 +25,6 @@ pub(crate) struct Probe(JoinSet<ProbeReport>);
 /// What the probe observed.
 #[derive(Default)]
 pub(crate) struct ProbeReport {
-    pub(crate) acknowledged: u64,
     /// When the last acknowledged message was sent.
     pub(crate) last_sent: Option<Moment>,
     pub(crate) findings: Vec<String>,
@@ -51,10 +50,7 @@ async fn watch(address: SocketAddr, mut random: Random, history: Arc<History>) -
     loop {
         let sent = Moment::now();
         match send(&mut caller, random.uuid(), &history).await {
-            Ok(()) => {
-                report.acknowledged += 1;
-                report.last_sent = Some(sent);
-            }
+            Ok(()) => report.last_sent = Some(sent),
             Err(Failure::Cut(_)) => return report,
             Err(failure) if failure.is_retryable() => sleep(POSTPONED_PAUSE).await,
             Err(failure) => {

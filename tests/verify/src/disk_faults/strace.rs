@@ -66,17 +66,3 @@ fn can_run(program: &str, argument: &str) -> bool {
     let run = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
     run.is_ok_and(|status| status.success())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn first_failure_is_parsed_from_the_trace() {
-        let trace_text = "77 1794719370.100000 fsync(13) = 0\n\
-                     77 1794719370.307476 fsync(13) = -1 EIO (Input/output error) (INJECTED)\n\
-                     77 1794719371.000000 fsync(13) = -1 EIO (Input/output error) (INJECTED)\n";
-        assert_eq!(read_first_failure(trace_text), Some(Moment::from_seconds(1_794_719_370.307_476)));
-        assert_eq!(read_first_failure("77 1794719370.100000 fsync(13) = 0\n"), None);
-    }
-}

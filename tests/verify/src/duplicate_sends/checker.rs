@@ -224,6 +224,3 @@ impl Checker {
         Some(&plan.keys[key].texts[text])
     }
 }
-
-#[cfg(test)]
-mod tests;

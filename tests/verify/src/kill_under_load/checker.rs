@@ -52,9 +52,6 @@ pub(crate) struct Tally {
     pub(crate) streams: u64,
     pub(crate) frames: u64,
     pub(crate) cuts: u64,
-    pub(crate) postponed: u64,
-    pub(crate) reads: u64,
-    pub(crate) listed: u64,
 }
 
 #[derive(Default)]
@@ -120,14 +117,12 @@ impl Checker {
             Fact::CutByLivingServer => {
                 self.add_finding(Kind::Refused, "a running server closed a connection".to_owned());
             }
-            Fact::Postponed => self.tally.postponed += 1,
             Fact::Refused { what } => self.add_finding(Kind::Refused, what.clone()),
         }
     }
 
     /// Compares one task as read after a restart, or its absence, and returns whether it has ended.
     pub(crate) fn read(&mut self, id: &str, found: Option<&Value>) -> bool {
-        self.tally.reads += 1;
         let Some(task) = found else {
             self.record_missing(id, "acknowledged, then not found");
             return true;
@@ -157,7 +152,6 @@ impl Checker {
 
     /// Registers a listed task, acknowledged or not, under the call whose message it contains.
     pub(crate) fn see_listed(&mut self, task: &Value) {
-        self.tally.listed += 1;
         let Some(id) = task["id"].as_str() else {
             self.record_failure(format!("the task has no id: {task}"));
             return;

@@ -77,8 +77,6 @@ pub(crate) enum Fact {
     Cut,
     /// The connection was lost although the server was not being killed.
     CutByLivingServer,
-    /// The server replied that it is temporarily unavailable.
-    Postponed,
     /// The server sent an unexpected response.
     Refused { what: String },
 }

@@ -102,7 +102,6 @@ impl Client {
                 return false;
             }
             Err(failure) if failure.is_retryable() => {
-                self.history.record(Fact::Postponed);
                 sleep(POSTPONED_PAUSE).await;
             }
             Err(failure) => {

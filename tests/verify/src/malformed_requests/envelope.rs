@@ -46,7 +46,6 @@ pub(crate) fn cases(method: &Method, good: &Case) -> Vec<Case> {
         unknown_methods(method, good, &params),
         versions(method, good),
         media_types(good),
-        unusual(method, good, &params),
     ]
     .concat()
 }
@@ -200,39 +199,4 @@ fn media_types(good: &Case) -> Vec<Case> {
         with_id(case.with_header("content-type", media_type).with_http(MEDIA_TYPE.http), ExpectedId::Null)
     };
     refused_media_types().map(refuse).collect()
-}
-
-/// Unusual envelopes that are accepted.
-fn unusual(method: &Method, good: &Case, params: &str) -> Vec<Case> {
-    let name = method.name;
-    let whole = method.request(params);
-    let take = |what: &str, body: String, why: &'static str| good.accepted(what, why).with_body(body);
-    let any_id = "an id is a string, an integer of any size or null, and may be absent";
-    let ignored = "unknown members are ignored";
-    let mut cases = vec![
-        take("no id", format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{params}}}"#), any_id),
-        take("an unknown member", whole.replacen('{', r#"{"unknown":[{}],"#, 1), ignored),
-        take("white space", whole.replace(',', " ,\r\n\t"), "JSON allows white space between tokens"),
-        take("the method in escapes", whole.replacen(name, &escaped(name), 1), "JSON allows escapes"),
-    ];
-    for id in ["null", "0", "-7", r#""""#, "123456789012345678901234567890", r#""\u00e9""#] {
-        cases.push(take(&format!("id = {id}"), whole.replacen(ID, id, 1), any_id));
-    }
-    for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"] {
-        let case = good.accepted(format!("Content-Type: {media_type}"), "a JSON media type");
-        cases.push(case.with_header("content-type", media_type));
-    }
-    if method.is_unversioned() {
-        let body = whole.replacen(r#""jsonrpc":"2.0","#, "", 1);
-        cases.push(take("no jsonrpc", body, "the samples of the draft omit it"));
-    }
-    let absent = good.accepted("no A2A-Version", "the method or the task determines the version");
-    // Where draft and 0.3 share a method name, the task id decides on the format of an error.
-    let dialect = if method.is_shared() { Dialect::V03 } else { method.dialect };
-    cases.push(Case { dialect, ..absent.without_version() });
-    cases
-}
-
-fn escaped(name: &str) -> String {
-    name.bytes().map(|byte| format!("\\u{byte:04x}")).collect()
 }

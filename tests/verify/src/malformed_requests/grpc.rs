@@ -1,9 +1,8 @@
 //! gRPC: every method of both services.
 //!
 //! The requests are generated from tables: `methods.rs` lists the methods, `schema.rs` encodes their messages,
-//! `values.rs` and `any.rs` have invalid values for each kind of field, `unusual.rs` the unusual valid ones,
-//! `messages.rs` combines them, `around.rs` adds what is invalid outside a message and `metadata.rs` what is
-//! invalid in the metadata. Everything is encoded by hand (`wire.rs`), so that requests no library would produce
+//! `values.rs` and `any.rs` have invalid values for each kind of field, `messages.rs` combines them, `around.rs` adds
+//! what is invalid outside a message and `metadata.rs` what is invalid in the metadata. Everything is encoded by hand (`wire.rs`), so that requests no library would produce
 //! can be sent too.
 
 mod any;
@@ -14,7 +13,6 @@ mod messages;
 mod metadata;
 mod methods;
 mod schema;
-mod unusual;
 mod values;
 mod wire;
 

@@ -106,7 +106,7 @@ const fn task(absent: &'static ErrorRow) -> Kind {
 
 /// A webhook in the configuration of a send: webhooks are off.
 const fn push(name: &'static str, fields: &'static [Field]) -> Field {
-    Field { always_refused: Some(NO_PUSH), ..rare(name, Kind::Object(fields), "").at(2) }
+    rare(name, Kind::Object(fields), "").at(2)
 }
 
 pub(crate) const METADATA: Field = may("metadata", Kind::Metadata, "");

@@ -1,18 +1,14 @@
 //! Requests with invalid parameters, generated from the method's description: each member in turn missing, null, of
-//! each wrong type and with each invalid value of its kind. Also those that are unusual but accepted.
+//! each wrong type and with each invalid value of its kind.
 
 use super::case::Case;
 use super::errors::{Dialect, ErrorRow, INVALID_PARAMS};
 use super::methods::Method;
-use super::schema::{Edit, Field, Kind, Need, Step, params, path, snake};
+use super::schema::{Edit, Field, Kind, Need, Step, params, path};
 use super::values;
 
 /// Name of the parameters as a whole in errors.
 const PARAMS: &str = "params";
-const IGNORED: &str = "unknown members are ignored at every depth";
-const NOT_SET: &str = "null counts as absent";
-const LAST_WINS: &str = "of two members with the same name inside the parameters the last one counts";
-const SPELLING: &str = "names are accepted in both spellings";
 
 /// Members that a part of some form must not have next to its content, and where in the part the fault is reported.
 pub(crate) type ForbiddenMembers = fn(&[Field]) -> Vec<(&'static str, &'static str)>;
@@ -49,10 +45,6 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn object(&mut self, fields: &'static [Field], location: &[Step]) {
-        let unknown = [r#""unknown":1"#, r#""":null"#, r#""__proto__":{"x":1}"#, r#""\u0000":[]"#];
-        for member in unknown {
-            self.accept(location, &Edit::Add(member.to_owned()), IGNORED);
-        }
         for field in fields {
             self.member(field, location);
         }
@@ -68,14 +60,7 @@ impl Maker<'_> {
             }
             self.refuse(&location, &Edit::Put(wrong.text), &at, wrong.error);
         }
-        for unusual in values::unusual(field) {
-            self.accept(&location, &Edit::Put(unusual.text), unusual.why);
-        }
         self.absence(field, around, &location);
-        if field.name != snake(field.name) {
-            self.accept(&location, &Edit::Rename(snake(field.name)), SPELLING);
-        }
-        self.accept(&location, &Edit::Twice("{\"x\":[5]}".to_owned()), LAST_WINS);
         match field.kind {
             Kind::Object(fields) => self.object(fields, &location),
             Kind::Parts(forms) => self.parts(forms, &location),
@@ -86,7 +71,7 @@ impl Maker<'_> {
     fn absence(&mut self, field: &Field, around: &[Step], location: &[Step]) {
         let null = Edit::Put("null".to_owned());
         match field.need {
-            Need::Optional => self.accept(location, &null, NOT_SET),
+            Need::Optional => {}
             // Null is a valid value of data.
             Need::Content if matches!(field.kind, Kind::Value) => {
                 self.refuse(location, &Edit::Remove, &path(around), INVALID_PARAMS);
@@ -115,39 +100,10 @@ impl Maker<'_> {
         self.cases.push(if error == INVALID_PARAMS { case.naming_field(at) } else { case });
     }
 
-    fn accept(&mut self, location: &[Step], edit: &Edit, why: &'static str) {
-        // Members that are not in every request are refused when present: webhooks are off, and the task is
-        // unknown.
-        if !self.is_rare(location) {
-            self.cases.push(self.change(location, edit, self.good.accepted("", why)));
-        }
-    }
-
-    /// Whether the location is inside a member that not every request has.
-    fn is_rare(&self, location: &[Step]) -> bool {
-        let mut fields = self.fields;
-        for step in location {
-            match step {
-                Step::Element(form) => fields = form,
-                Step::Member(name) => match fields.iter().find(|field| field.name == *name) {
-                    Some(field) if field.in_valid_requests => {
-                        if let Kind::Object(inner) = field.kind {
-                            fields = inner;
-                        }
-                    }
-                    _ => return true,
-                },
-            }
-        }
-        false
-    }
-
     fn change(&self, location: &[Step], edit: &Edit, case: Case) -> Case {
         let what = match edit {
             Edit::Put(text) => format!("= {}", shown(text)),
             Edit::Remove => "missing".to_owned(),
-            Edit::Rename(name) => format!("called {name}"),
-            Edit::Twice(_) => "twice".to_owned(),
             Edit::Again(text) => format!("again = {}", shown(text)),
             Edit::Add(member) => format!("with {member}"),
         };

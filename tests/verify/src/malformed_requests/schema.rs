@@ -19,8 +19,6 @@ pub(crate) struct Field {
     pub(crate) sample: &'static str,
     /// Whether it is present in requests that test other members.
     pub(crate) in_valid_requests: bool,
-    /// Why every request with this member is refused.
-    pub(crate) always_refused: Option<&'static ErrorRow>,
 }
 
 /// The effect of omitting the member.
@@ -121,10 +119,6 @@ pub(crate) enum Edit {
     /// Replaces the value.
     Put(String),
     Remove,
-    /// Renames the member.
-    Rename(String),
-    /// Repeats the member, with this value first.
-    Twice(String),
     /// Repeats the member, with this value last.
     Again(String),
     /// Adds a member to the object at the location.
@@ -132,8 +126,7 @@ pub(crate) enum Edit {
 }
 
 pub(crate) const fn may(name: &'static str, kind: Kind, sample: &'static str) -> Field {
-    let (need, in_valid_requests, always_refused) = (Need::Optional, true, None);
-    Field { name, number: 0, kind, need, sample, in_valid_requests, always_refused }
+    Field { name, number: 0, kind, need: Need::Optional, sample, in_valid_requests: true }
 }
 
 pub(crate) const fn need(name: &'static str, kind: Kind, sample: &'static str) -> Field {
@@ -210,8 +203,6 @@ fn changed_member(field: &Field, rest: &[Step], edit: &Edit) -> Option<String> {
     let changed = match (rest, edit) {
         ([], Edit::Remove) => return None,
         ([], Edit::Put(text)) => member(field.name, text),
-        ([], Edit::Rename(name)) => member(name, &field.good()),
-        ([], Edit::Twice(first)) => format!("{},{}", member(field.name, first), good()),
         ([], Edit::Again(last)) => format!("{},{}", good(), member(field.name, last)),
         _ => member(field.name, &value(field, Some((rest, edit)))),
     };
@@ -236,44 +227,5 @@ fn value(field: &Field, change: Option<(&[Step], &Edit)>) -> String {
         (Kind::Texts | Kind::Names | Kind::Schemes, _) => format!("[\"{}\"]", field.sample),
         (Kind::Number | Kind::Count | Kind::PageSize | Kind::Flag, _) => field.sample.to_owned(),
         _ => format!("\"{}\"", field.sample),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PART: &[Field] = &[content("raw", Kind::Base64, "aGk=")];
-    const FIELDS: &[Field] = &[
-        need("id", Kind::NonEmpty, "i"),
-        rare("push", Kind::Object(&[need("url", Kind::Url, "u")]), ""),
-        need("parts", Kind::Parts(&[PART]), ""),
-    ];
-
-    fn changed(location: &[Step], edit: &Edit) -> String {
-        params(FIELDS, Some((location, edit)))
-    }
-
-    #[test]
-    fn change_affects_one_member_only() {
-        let put = || Edit::Put("5".to_owned());
-        assert_eq!(params(FIELDS, None), r#"{"id":"i","parts":[{"raw":"aGk="}]}"#);
-        assert_eq!(changed(&[Step::Member("id")], &Edit::Remove), r#"{"parts":[{"raw":"aGk="}]}"#);
-        assert_eq!(
-            changed(&[Step::Member("push"), Step::Member("url")], &put()),
-            r#"{"id":"i","push":{"url":5},"parts":[{"raw":"aGk="}]}"#
-        );
-        let raw = [Step::Member("parts"), Step::Element(PART), Step::Member("raw")];
-        assert_eq!(changed(&raw, &put()), r#"{"id":"i","parts":[{"raw":5}]}"#);
-        assert_eq!(path(&raw), "parts[0].raw");
-        assert_eq!(
-            changed(&raw[..2], &Edit::Add("\"x\":1".into())),
-            r#"{"id":"i","parts":[{"raw":"aGk=","x":1}]}"#
-        );
-    }
-
-    #[test]
-    fn names_have_two_spellings() {
-        assert_eq!(snake("pushNotificationConfigId"), "push_notification_config_id");
     }
 }

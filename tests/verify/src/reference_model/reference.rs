@@ -407,6 +407,3 @@ fn step(task: &Task, text: &str, immediate: bool) -> Vec<Event> {
     }
     events
 }
-
-#[cfg(test)]
-mod tests;

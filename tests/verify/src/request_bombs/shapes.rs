@@ -398,21 +398,10 @@ fn compressed_bodies(bombs: &mut Vec<Bomb>) {
         ("a brotli bomb", compressed::brotli()),
         ("a valid request", [good.0, good.1].concat().into_bytes()),
     ];
+    #[rustfmt::skip]
     let codings = [
-        "gzip",
-        "x-gzip",
-        "deflate",
-        "br",
-        "zstd",
-        "compress",
-        "dcb",
-        "aes128gcm",
-        "GZIP",
-        "gzip, gzip",
-        "gzip,br,zstd",
-        "identity, gzip",
-        "unknown",
-        "*",
+        "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "dcb", "aes128gcm", "GZIP", "gzip, gzip",
+        "gzip,br,zstd", "identity, gzip", "unknown", "*",
     ];
     for (what, bytes) in bodies {
         for coding in codings {

@@ -124,16 +124,3 @@ impl Times {
         self.0.last().copied().unwrap_or_default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn p99_covers_99_of_100_calls() {
-        let times = Times((1..=200).map(Duration::from_millis).collect());
-        assert_eq!(times.p99(), Duration::from_millis(198));
-        assert_eq!(times.max(), Duration::from_millis(200));
-        assert_eq!(Times::default().p99(), Duration::ZERO);
-    }
-}

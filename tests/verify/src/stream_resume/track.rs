@@ -56,11 +56,6 @@ impl Track {
         self.newest
     }
 
-    /// The number of distinct events received.
-    pub(crate) fn events(&self) -> u64 {
-        self.events.len() as u64
-    }
-
     /// The outcome of the task, if its end was received.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.view.outcome()
@@ -147,77 +142,4 @@ impl Track {
 
 fn is_end(event: &Value) -> bool {
     event["statusUpdate"]["status"]["state"].as_str().is_some_and(is_terminal)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn task(seq: u64, more: &Value) -> Frame {
-        let mut task = json!({"id": "t", "status": {"state": "TASK_STATE_WORKING"}});
-        for (name, value) in more.as_object().unwrap() {
-            task[name] = value.clone();
-        }
-        Frame { seq: Some(seq), result: json!({ "task": task }) }
-    }
-
-    fn status(seq: u64, state: &str) -> Frame {
-        let update = json!({"taskId": "t", "status": {"state": state, "n": seq}});
-        Frame { seq: Some(seq), result: json!({"statusUpdate": update}) }
-    }
-
-    fn working(seq: u64) -> Frame {
-        status(seq, "TASK_STATE_WORKING")
-    }
-
-    fn kinds(track: &Track) -> Vec<&str> {
-        track.findings.iter().map(|finding| finding.split(':').next().unwrap()).collect()
-    }
-
-    fn begun() -> Track {
-        Track::begin(&task(1, &json!({}))).unwrap()
-    }
-
-    #[test]
-    fn correctly_resumed_stream_has_no_finding() {
-        let mut track = begun();
-        track.follow(&working(2));
-        track.follow(&working(3));
-        track.resume(2, &task(2, &json!({})));
-        for frame in [working(3), working(4), status(5, "TASK_STATE_COMPLETED")] {
-            track.follow(&frame);
-        }
-        track.close();
-        assert_eq!(track.findings, Vec::<String>::new());
-        assert_eq!((track.newest(), track.events(), track.outcome().is_some()), (5, 4, true));
-    }
-
-    #[test]
-    fn missing_repeated_and_reordered_events_are_found() {
-        let mut track = begun();
-        for seq in [2, 2, 5, 4] {
-            track.follow(&working(seq));
-        }
-        track.close();
-        assert_eq!(kinds(&track), ["repeated", "missing", "reordered", "missing"]);
-    }
-
-    #[test]
-    fn changed_content_and_event_after_the_end_are_found() {
-        let mut track = begun();
-        track.follow(&working(2));
-        track.resume(1, &task(1, &json!({})));
-        track.follow(&status(2, "TASK_STATE_COMPLETED"));
-        track.follow(&working(3));
-        assert_eq!(kinds(&track), ["repeated", "repeated"]);
-    }
-
-    #[test]
-    fn invalid_first_frame_of_a_resumed_stream_is_found() {
-        let mut track = begun();
-        track.resume(1, &task(2, &json!({"artifacts": [{}], "metadata": {"gap": true}})));
-        track.resume(1, &working(1));
-        assert_eq!(kinds(&track), ["form", "form", "gap", "form"]);
-    }
 }

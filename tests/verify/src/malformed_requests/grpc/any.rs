@@ -1,11 +1,8 @@
-//! `google.protobuf.Struct` and `Value`: encodings with one fault each, and unusual valid ones.
+//! `google.protobuf.Struct` and `Value`: encodings with one fault each.
 
 use super::schema::entry;
 use super::values::INVALID_UTF8;
 use super::wire::{FIXED32, bytes, double, group, int, key};
-
-/// The rule by which unusual values are accepted.
-pub(crate) const ANY: &str = "metadata and data may be any value";
 
 /// A description and the bytes.
 pub(crate) type Named = (String, Vec<u8>);
@@ -81,39 +78,4 @@ fn broken() -> Vec<Named> {
 
 fn nested(depth: usize, around: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     (0..depth).fold(double(2, 1.0), |value, _| around(value))
-}
-
-/// Unusual valid values.
-pub(crate) fn unusual() -> Vec<Named> {
-    let unusual = [
-        ("nothing", Vec::new()),
-        ("null", int(1, 0)),
-        ("minus zero", double(2, -0.0)),
-        ("the largest number", double(2, f64::MAX)),
-        ("the smallest number", double(2, 5e-324)),
-        ("an empty text", bytes(3, "")),
-        ("a text of a zero", bytes(3, "\0")),
-        ("true", int(4, 7)),
-        ("an empty object", bytes(5, "")),
-        ("an empty list", bytes(6, "")),
-        ("two kinds", [int(4, 1), bytes(3, "x")].concat()),
-        ("an unknown field", [int(4, 1), bytes(99, "x"), group(98, &int(1, 1))].concat()),
-        ("29 lists", nested(29, |value| bytes(6, bytes(1, value)))),
-    ];
-    unusual.map(|(what, raw)| (what.to_owned(), raw)).into()
-}
-
-/// Unusual valid objects.
-pub(crate) fn unusual_objects() -> Vec<Named> {
-    let mut unusual: Vec<Named> = self::unusual()
-        .into_iter()
-        .map(|(what, value)| (format!("a member of {what}"), entry("k", value)))
-        .collect();
-    unusual.push(("no members".to_owned(), Vec::new()));
-    unusual.push(("a member without a name".to_owned(), bytes(1, bytes(2, double(2, 1.0)))));
-    unusual.push(("a member without a value".to_owned(), bytes(1, bytes(1, "k"))));
-    unusual.push(("a member without anything".to_owned(), bytes(1, "")));
-    unusual.push(("a member twice".to_owned(), entry("k", double(2, 1.0)).repeat(2)));
-    unusual.push(("an unknown field".to_owned(), [int(99, 1), entry("k", int(4, 1))].concat()));
-    unusual
 }

@@ -85,12 +85,6 @@ impl Maker<'_> {
             others.map(|kind| self.not_grpc(kind).with_header("content-type", kind)).into();
         cases.push(self.not_grpc("none").without_header("content-type"));
         cases.push(self.not_grpc("no text").with_header("content-type", b"application/\xff\xfe"));
-        let why = "it is a content type of gRPC with protobuf";
-        let own = ["application/grpc+proto", "Application/gRPC", "application/grpc;charset=utf-8"];
-        for kind in own.into_iter().chain(["application/grpc ; x=y"]) {
-            let case = self.good.accepted(format!("content-type {kind:?}"), why);
-            cases.push(case.with_header("content-type", kind));
-        }
         cases
     }
 
@@ -128,7 +122,6 @@ impl Maker<'_> {
             cases.push(case.with_verb(verb).with_http(405).in_dialect(Dialect::V1));
         }
         let path = &self.good.target;
-        cases.push(self.good.accepted("a query", "it is ignored").to(format!("{path}?x=1&%ff")));
         let version = self.good.refused("the version in the query", VERSION).without_version();
         cases.push(version.to(format!("{path}?A2A-Version=99.0")).in_dialect(Dialect::V1));
         cases

@@ -1,26 +1,21 @@
 //! Requests with an invalid message, generated from the method's description: each field in turn missing, of each
-//! wrong type and with each invalid value of its kind; each message with bytes that are not a valid field. Also
-//! those that are unusual but accepted.
+//! wrong type and with each invalid value of its kind; each message with bytes that are not a valid field.
 
 use super::super::case::Case;
 use super::super::errors::{ErrorRow, INVALID_PARAMS};
 use super::super::methods::Method;
 use super::super::schema::{Field, Kind, Need};
 use super::schema::{TIME, message, numbered, value};
-use super::wire::{
-    FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, framed, group, int, key, varint,
-};
-use super::{unusual, values};
+use super::values;
+use super::wire::{FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, framed, key, varint};
 
-const IGNORED: &str = "unknown fields are ignored at every depth";
-const UNSET: &str = "the field is optional";
 /// Field numbers that no message here uses.
-const UNKNOWN: [u32; 8] = [16, 99, 2_047, 2_048, 19_000, 262_143, 262_144, 536_870_911];
+const UNKNOWN: [u32; 4] = [99, 2_047, 19_000, 536_870_911];
 
 /// All cases for the message of a method.
 pub(crate) fn cases(method: &Method, good: &Case, task: &str) -> Vec<Case> {
     let mut maker = Maker { good, task, cases: Vec::new() };
-    let whole = Nested { fields: method.fields, path: "", always_refused: None, wrap: &|message| message };
+    let whole = Nested { fields: method.fields, path: "", wrap: &|message| message };
     maker.message(&whole);
     maker.cases
 }
@@ -35,17 +30,15 @@ struct Maker<'a> {
 struct Nested<'a> {
     fields: &'static [Field],
     path: &'a str,
-    /// Why every request with this message is refused.
-    always_refused: Option<&'static ErrorRow>,
     /// Puts the message into the enclosing request.
     wrap: &'a dyn Fn(Vec<u8>) -> Vec<u8>,
 }
 
 impl Maker<'_> {
     fn message(&mut self, nested: &Nested<'_>) {
-        let Nested { fields, path, always_refused, wrap } = *nested;
+        let Nested { fields, path, wrap } = *nested;
         let good = message(fields, self.task);
-        let numbers = if path.is_empty() { &UNKNOWN[..] } else { &UNKNOWN[1..2] };
+        let numbers = if path.is_empty() { &UNKNOWN[..] } else { &UNKNOWN[..1] };
         for (what, raw) in numbers.iter().flat_map(|number| broken(*number)).chain(invalid_keys()) {
             let name = format!("{path}: {what}");
             self.refuse(name, &wrap([&good[..], &raw].concat()), INVALID_PARAMS, path);
@@ -55,11 +48,6 @@ impl Maker<'_> {
             let deep = [key(99, GROUP).repeat(200), key(99, GROUP_END).repeat(200), good.clone()].concat();
             self.refuse("200 nested groups".to_owned(), &wrap(deep), INVALID_PARAMS, "");
         }
-        for (what, raw) in unknown() {
-            let name = format!("{path}: {what}");
-            self.accept(name.clone(), &wrap([&good[..], &raw].concat()), IGNORED, always_refused);
-            self.accept(format!("{name}, first"), &wrap([&raw[..], &good].concat()), IGNORED, always_refused);
-        }
         for field in numbered(fields) {
             self.field(field, nested);
         }
@@ -67,7 +55,6 @@ impl Maker<'_> {
 
     fn field(&mut self, field: &'static Field, around: &Nested<'_>) {
         let path = join(around.path, field.name);
-        let always_refused = around.always_refused.or(field.always_refused);
         let others = numbered(around.fields).into_iter();
         let others = others.filter(|other| other.in_valid_requests && other.number != field.number);
         let (before, after): (Vec<_>, Vec<_>) = others.partition(|other| other.number < field.number);
@@ -89,14 +76,10 @@ impl Maker<'_> {
                 self.cases.extend(case);
             }
         }
-        for unusual in unusual::unusual(field, self.task) {
-            let name = format!("{path} = {}", shown(&unusual.what));
-            self.accept(name, &put(&unusual.raw), unusual.why, always_refused);
-        }
         self.absence(field, around, &path, &put(&[]));
         let nested = |fields, path: &str, maker: &mut Self| {
             let wrap = |message: Vec<u8>| put(&bytes(field.number, message));
-            maker.message(&Nested { fields, path, always_refused, wrap: &wrap });
+            maker.message(&Nested { fields, path, wrap: &wrap });
         };
         match field.kind {
             Kind::Object(fields) => nested(fields, &path, self),
@@ -115,7 +98,7 @@ impl Maker<'_> {
         match field.need {
             Need::Required => self.refuse(name, request, INVALID_PARAMS, path),
             Need::Content => self.refuse(name, request, INVALID_PARAMS, around.path),
-            Need::Optional => self.accept(name, request, UNSET, around.always_refused),
+            Need::Optional => {}
         }
     }
 
@@ -123,19 +106,6 @@ impl Maker<'_> {
         let case = self.good.refused(name, error).with_body(framed(message));
         let named = error == INVALID_PARAMS && !field.is_empty();
         self.cases.push(if named { case.naming_field(field) } else { case });
-    }
-
-    fn accept(
-        &mut self,
-        name: String,
-        message: &[u8],
-        why: &'static str,
-        always_refused: Option<&'static ErrorRow>,
-    ) {
-        match always_refused {
-            Some(error) => self.refuse(name, message, error, ""),
-            None => self.cases.push(self.good.accepted(name, why).with_body(framed(message))),
-        }
     }
 }
 
@@ -185,43 +155,10 @@ fn invalid_keys() -> Vec<(String, Vec<u8>)> {
     list
 }
 
-/// Unknown fields.
-fn unknown() -> Vec<(String, Vec<u8>)> {
-    let list = [
-        ("an unknown number", int(99, 1)),
-        ("an unknown text", bytes(99, "x")),
-        ("an unknown string that is not UTF-8", bytes(99, [0xff])),
-        ("unknown bytes, many", bytes(99, vec![0; 20_000])),
-        ("an unknown double", double(99, 1.0)),
-        ("unknown four bytes", [key(99, FIXED32), vec![0; 4]].concat()),
-        ("an unknown group", group(99, &[int(1, 1), group(2, &bytes(3, "x"))].concat())),
-        ("unknown groups, 50 deep", [key(99, GROUP).repeat(50), key(99, GROUP_END).repeat(50)].concat()),
-        ("the largest number there is", int(536_870_911, -1)),
-        ("a number that is reserved", int(19_000, 1)),
-    ];
-    list.map(|(what, raw)| (what.to_owned(), raw)).into()
-}
-
 fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 fn shown(what: &str) -> String {
     what.chars().take(60).flat_map(char::escape_debug).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::methods::{METHODS, good};
-    use super::*;
-
-    #[test]
-    fn every_method_has_enough_invalid_cases() {
-        for method in METHODS {
-            let good = good(method, "t-1");
-            let cases = cases(method, &good, "t-1");
-            let refused = cases.iter().filter(|case| case.is_refused()).count();
-            assert!(refused > 150, "{}: {refused}", method.label());
-        }
-    }
 }

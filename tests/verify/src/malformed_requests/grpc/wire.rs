@@ -44,16 +44,6 @@ pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     out
 }
 
-/// A longer encoding of a number.
-pub(crate) fn long_varint(value: u64) -> Vec<u8> {
-    let mut out = varint(value);
-    if let Some(last) = out.last_mut() {
-        *last |= 0x80;
-    }
-    out.extend([0x80, 0]);
-    out
-}
-
 /// A message with its prefix.
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
@@ -98,20 +88,4 @@ fn take_varint(message: &mut &[u8]) -> Option<u64> {
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn encoded_fields_are_decoded() {
-        let message = [int(1, 300), bytes(200, "abc"), int(2, -1)].concat();
-        let read = fields(&message).unwrap();
-        let expected =
-            [(1, Payload::Number(300)), (200, Payload::Bytes(b"abc")), (2, Payload::Number(u64::MAX))];
-        assert_eq!(read, expected);
-        assert_eq!(fields(&message[..4]), None);
-        assert_eq!(take_varint(&mut &long_varint(300)[..]), Some(300));
-    }
 }

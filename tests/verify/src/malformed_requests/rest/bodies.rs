@@ -22,7 +22,7 @@ const REFUSED_ENCODINGS: [&str; 7] =
 pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
     let mut cases = Vec::new();
     let whole = match operation.body {
-        Body::None => return unread(operation),
+        Body::None => return Vec::new(),
         Body::Ignored => IGNORED_BODY.to_owned(),
         Body::Optional(fields) => params(fields, None),
         Body::Needed(forms) => params(forms[0], None),
@@ -51,7 +51,6 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
         cases.push(with_body("no body".to_owned(), INVALID_REQUEST, b"").naming_field(WHOLE_BODY));
     }
     cases.extend(members(operation));
-    cases.extend(unusual(operation, &whole));
     cases
 }
 
@@ -63,49 +62,6 @@ fn members(operation: &Operation) -> Vec<Case> {
     };
     let good = operation.good();
     let body = |params: &str| params.to_owned();
-    // Of several forms only the first one is a complete request.
-    let of_form = |(at, fields): (usize, &&'static [Field])| {
-        let changes = changes(fields, &good, operation.forbidden_members(), &body).into_iter();
-        changes.filter(move |case| at == 0 || case.is_refused())
-    };
-    forms.iter().enumerate().flat_map(of_form).collect()
-}
-
-/// Bodies for operations that do not read one.
-fn unread(operation: &Operation) -> Vec<Case> {
-    let take = |body: &str| {
-        let why = "the body is ignored";
-        operation.accepted(format!("with the body {body}"), why).with_body(body)
-    };
-    let named = take("<html>").with_header("content-type", "text/html");
-    vec![take("{}"), take("{"), take(r#"{"id":5,"tenant":"acme"}"#), named]
-}
-
-/// Unusual bodies that are accepted.
-fn unusual(operation: &Operation, whole: &str) -> Vec<Case> {
-    let take = |name: &str, why| operation.accepted(name, why).with_body(whole);
-    let mut cases = vec![
-        take("white space", "JSON allows white space between tokens")
-            .with_body(whole.replace(',', " ,\r\n\t")),
-        take("no Content-Type", "a valid JSON body needs no media type").without_header("content-type"),
-        take("Content-Encoding: identity", "it means no encoding")
-            .with_header("content-encoding", "identity"),
-    ];
-    for media_type in
-        ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"]
-    {
-        let case = take(&format!("Content-Type: {media_type}"), "a JSON media type");
-        cases.push(case.with_header("content-type", media_type));
-    }
-    for depth in [64, 1_000, 100_000] {
-        let deep = format!("\"unknown\":{}{}", "[".repeat(depth), "]".repeat(depth));
-        let comma = if whole == "{}" { "" } else { "," };
-        let case = take(&format!("{depth} levels"), "unknown members are ignored at every depth");
-        cases.push(case.with_body(format!("{{{deep}{comma}{}", &whole[1..])));
-    }
-    if let Body::Ignored = operation.body {
-        let why = "the body is ignored";
-        cases.extend(TYPES.iter().map(|text| take(&format!("the body is {text}"), why).with_body(*text)));
-    }
-    cases
+    let of_form = |fields: &&'static [Field]| changes(fields, &good, operation.forbidden_members(), &body);
+    forms.iter().flat_map(of_form).collect()
 }

@@ -59,10 +59,6 @@ impl Operation {
         Case::valid(of, self.valid_outcome, self.address(self.path), &headers, body).with_verb(self.verb)
     }
 
-    pub(crate) fn accepted(&self, name: impl Into<String>, why: &'static str) -> Case {
-        self.good().accepted(name, why)
-    }
-
     pub(crate) fn refused(&self, name: impl Into<String>, error: &'static ErrorRow) -> Case {
         self.good().refused(name, error)
     }

@@ -67,11 +67,6 @@ fn ids(operation: &Operation, placeholder: &str, field: &str) -> Vec<Case> {
     let invalid =
         nothing.into_iter().chain(["%C3%A9".repeat(MAX_NAME_LENGTH / 2 + 1)]).chain(broken).chain(after);
     cases.extend(invalid.map(|segment| put(&segment, INVALID_PARAMS).naming_field(field)));
-    if placeholder == "$TASK" {
-        let case = operation.accepted("the id in escapes", "percent-encoding is decoded");
-        let path = operation.path.replacen(placeholder, "$ESCAPED", 1);
-        cases.push(case.to(operation.address(&path)));
-    }
     cases
 }
 
@@ -117,14 +112,7 @@ fn tenants(operation: &Operation) -> Vec<Case> {
     let mut cases: Vec<Case> = pieces.map(|segment| at(&segment, NO_AGENT)).collect();
     let broken = BROKEN_ESCAPES.iter();
     cases.extend(broken.map(|segment| at(segment, INVALID_PARAMS).naming_field("tenant")));
-    let take = |path: String| {
-        let case = operation.accepted(format!("at {path}"), "it is the existing tenant");
-        case.to(operation.address(&path))
-    };
-    cases.push(take(format!("/default{}", operation.path)));
-    cases.push(take(format!("/%64efault{}", operation.path)));
     if operation.query.iter().any(|field| field.name == "tenant") {
-        cases.push(take(format!("/default{}?tenant=default", operation.path)));
         for other in ["acme", "DEFAULT", "default%20", "%00"] {
             let case =
                 at("default", INVALID_PARAMS).naming_field("tenant").with_query(&format!("tenant={other}"));

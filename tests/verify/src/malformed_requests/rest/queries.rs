@@ -19,15 +19,10 @@ const LONG: usize = 1_025;
 /// Limit of query parameters.
 const MAX_PARAMETERS: usize = 1_000;
 
-const LAST_WINS: &str = "of parameters with the same name the last one counts";
-const UNKNOWN: &str = "unknown parameters are ignored";
-const EMPTY: &str = "an empty value counts as absent";
-
 pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
     let mut cases = Vec::new();
     for field in operation.query {
         cases.extend(wrong(operation, field));
-        cases.extend(unusual(operation, field));
     }
     let names = operation.query.iter().map(|field| field.name).chain(["unknown"]);
     for name in names {
@@ -45,17 +40,10 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
         let wrong = format!("{name}=%");
         let shown: String = name.chars().take(64).collect();
         cases.push(operation.refused(&wrong, INVALID_PARAMS).naming_field(shown).with_query(&wrong));
-        let right = format!("{name}={name}");
-        cases.push(operation.accepted(&right, UNKNOWN).with_query(&right));
     }
     for count in [MAX_PARAMETERS + 1, 2 * MAX_PARAMETERS, 10 * MAX_PARAMETERS] {
         let case = operation.refused(format!("{count} parameters"), INVALID_PARAMS).naming_field("");
         cases.push(case.with_query(&vec!["a=1"; count].join("&")));
-    }
-    let most = operation.accepted(format!("{MAX_PARAMETERS} parameters"), UNKNOWN);
-    cases.push(most.with_query(&vec!["a=1"; MAX_PARAMETERS].join("&")));
-    for query in ["", "&", "&&=&", "unknown", "unknown=1&unknown=2", "=", "=x", "%75nknown=%31", "a=b=c"] {
-        cases.push(operation.accepted(format!("the query is {query:?}"), UNKNOWN).with_query(query));
     }
     cases
 }
@@ -111,32 +99,6 @@ fn fits(kind: Kind, text: &str) -> bool {
         Kind::Enum(enum_values) => text.is_empty() || enum_values.accepted.contains(&text),
         _ => text.is_empty(),
     }
-}
-
-fn unusual(operation: &Operation, field: &Field) -> Vec<Case> {
-    let take = |query: String, why| operation.accepted(&query, why).with_query(&query);
-    let name = field.name;
-    let mut cases = vec![take(format!("{name}="), EMPTY), take(name.to_owned(), EMPTY)];
-    // A page token cannot be made up.
-    if matches!(field.kind, Kind::Token) {
-        return cases;
-    }
-    let good = parameter(name, field);
-    cases.extend([
-        take(good.clone(), "it is valid"),
-        take(parameter(&snake(name), field), "names are accepted in both spellings"),
-        take(format!("{name}=%00x&{good}"), LAST_WINS),
-        take(format!("%{:02x}{}", name.as_bytes()[0], &good[1..]), "percent-encoding is decoded"),
-    ]);
-    for unusual in values::unusual(field) {
-        let text = as_text(&unusual.text).unwrap_or_default();
-        cases.push(take(format!("{name}={}", encoded(&text)), unusual.why));
-    }
-    if matches!(field.kind, Kind::Time { .. }) {
-        let text = "2026-01-02T03:04:05+05:30";
-        cases.push(take(format!("{name}={text}"), "the plus sign of an offset is not decoded as a space"));
-    }
-    cases
 }
 
 /// A parameter with a valid value.

@@ -29,10 +29,10 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
                 .with_query(&in_query(operation.dialect.version())),
         );
     }
-    let (own, foreign): (&[&str], &[&str]) = if operation.is_v1() {
-        (&["1", "1.0.0", "1.0.1", " 1.0 "], &["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6"])
+    let foreign: &[&str] = if operation.is_v1() {
+        &["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6"]
     } else {
-        (&["0.2", "0.3.0", "0.2.6", " 0.3 "], &["1.0", "1", "1.0.0", "1.0.1", " 1.0 "])
+        &["1.0", "1", "1.0.0", "1.0.1", " 1.0 "]
     };
     for version in foreign {
         cases.push(refuse(format!("A2A-Version: {version}")).with_version(version));
@@ -43,29 +43,5 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
         let case = refuse(format!("Accept: {accept}")).with_version("9.9");
         cases.push(case.with_header("accept", accept));
     }
-    cases.extend(unusual(operation, own));
-    cases
-}
-
-fn unusual(operation: &Operation, own: &[&str]) -> Vec<Case> {
-    let why = "patch numbers are ignored";
-    let mut cases = Vec::new();
-    for version in own {
-        let case = operation.accepted(format!("A2A-Version: {version}"), why);
-        cases.push(case.with_version(version));
-    }
-    let version = operation.dialect.version();
-    let take = |name: &str, why| operation.accepted(name, why);
-    cases.extend([
-        take("no A2A-Version", "the path determines the version").without_version(),
-        take("an empty A2A-Version", "an empty value counts as absent").with_version(""),
-        take("the version in the query", "the query may contain it")
-            .without_version()
-            .with_query(&format!("a2a-version={version}")),
-        take("the version in escapes", "percent-encoding is decoded")
-            .without_version()
-            .with_query(&format!("A2A-Version={}", version.replace('.', "%2e"))),
-        take("another version in the query", "the header takes precedence").with_query("A2A-Version=9.9"),
-    ]);
     cases
 }
