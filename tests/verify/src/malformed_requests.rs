@@ -1,4 +1,4 @@
-//! malformed_requests: every operation of every protocol generation and binding gets some hundred requests that are
+//! malformed_requests: every operation of every protocol version and binding gets some hundred requests that are
 //! invalid in one respect each, and must refuse each with an error that names the faulty field, in the format its
 //! clients expect. Nothing may be stored, the server must not panic, and valid requests must be served afterwards
 //! as before.
@@ -7,10 +7,10 @@
 //! `errors.rs` the errors in the formats of all bindings, `values.rs` has invalid values for each kind of member,
 //! `params.rs` combines them, `envelope.rs` adds what is invalid outside the parameters, `routing.rs` what never
 //! reaches a method, `checker.rs` checks the responses and `log.rs` the server's log. `schemas.rs` has values for
-//! recursive and doubling schemas. `rest.rs` adds the paths and queries of HTTP+JSON, `grpc.rs` protobuf messages. Deliberately not here: requests that look invalid but are valid by
-//! a rule of the protocol (samples in `crates/protocol/tests`), requests that are merely large (request_bombs), arbitrary
-//! bytes (`fuzz`), arguments for recursive and doubling schemas (`crates/outbound/src/schema/tests.rs`), and
-//! bytes that are not HTTP, which are answered before a binding is chosen.
+//! recursive and doubling schemas. `rest.rs` adds the paths and queries of HTTP+JSON, `grpc.rs` protobuf messages.
+//! Deliberately not here: requests that look invalid but are valid by a rule of the protocol (samples in
+//! `crates/protocol/tests`), requests that are merely large (request_bombs), arbitrary bytes (`fuzz`), and bytes
+//! that are not HTTP, which are answered before a binding is chosen.
 
 mod broken;
 mod case;
