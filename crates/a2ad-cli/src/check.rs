@@ -246,6 +246,10 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("max_task_bytes").int(to_i64(limits.max_task));
             out.key("max_saved_bytes").int(to_i64(limits.max_saved));
             out.key("max_journal_bytes").int(to_i64(limits.max_journal));
+            out.key("history").object(|out| {
+                out.key("messages").int(to_i64(limits.history.messages as u64));
+                out.key("size_bytes").int(to_i64(limits.history.size as u64));
+            });
             out.key("concurrent").int(to_i64(limits.concurrent as u64));
             out.key("queued").int(to_i64(limits.queued as u64));
             out.key("run_time_ms").int(millis(limits.run_time));

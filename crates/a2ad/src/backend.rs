@@ -77,6 +77,7 @@ pub use outbound::{
     },
     process::{Launch, Launcher, supervise},
     schema::{InvalidSchema, Schema},
+    skill::{InputForm, Interface},
 };
 #[cfg(feature = "openapi")]
 pub use {

@@ -51,7 +51,7 @@ pub use catalog::{
     ReplyForm,
 };
 pub use clock::Clock;
-pub use context::Conversation;
+pub use context::{Conversation, HistoryLimit};
 pub use engine::{Call, CallResponse, Engine, ResponseNote, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};

@@ -46,6 +46,7 @@ use crate::{
     access::principal_caps::PrincipalCaps,
     catalog::CurrentCatalog,
     clock::Clock,
+    context::HistoryLimit,
     ids::TaskNo,
     metrics::RunMetrics,
     push::Worker,
@@ -76,6 +77,8 @@ pub struct Limits {
     pub max_saved: u64,
     /// Maximum size of the outputs of a turn's steps, in bytes.
     pub max_journal: u64,
+    /// How much of a conversation skills get that take whole messages.
+    pub history: HistoryLimit,
     /// Maximum bytes of requests and responses in memory; beyond it calls are rejected as unavailable.
     pub memory: u64,
     /// Free bytes on the file system of the store below which messages are rejected as unavailable; 0, the default, is
@@ -97,6 +100,7 @@ impl Default for Limits {
             max_task: 64 << 20,
             max_saved: 1 << 20,
             max_journal: 16 << 20,
+            history: HistoryLimit::default(),
             memory: 1 << 30,
             min_free_disk: 0,
             per_principal: PrincipalCaps::default(),

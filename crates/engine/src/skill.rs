@@ -8,6 +8,7 @@ mod arguments;
 pub(crate) mod call;
 mod guards;
 mod inner_call;
+mod input_property;
 mod run_policy;
 mod schema;
 mod select;
@@ -18,8 +19,10 @@ use std::sync::Arc;
 use protocol::{Json, model::AgentSkill};
 
 pub use arguments::Arguments;
+use arguments::takes_text;
 pub use guards::{Guard, GuardedCall, Guards};
 pub(crate) use inner_call::{Calls, InnerCall};
+use input_property::{Takes, input_properties};
 pub use run_policy::{RunPolicy, RunSettings};
 pub use schema::{DeclaredSchema, LargeCheck, SchemaCheck, SkillSchema};
 pub use set::{HiddenSkills, SkillSet};
@@ -52,9 +55,11 @@ pub struct Skill {
 pub enum SkillInput {
     /// The message as it is.
     Message,
-    /// One JSON value, found in the message ([`Turn::arguments`](crate::Turn::arguments)), which this schema allows; without a
-    /// schema, any object.
+    /// One JSON value, made of all parts of the message ([`Turn::arguments`](crate::Turn::arguments)), which this schema
+    /// allows; without a schema, any object.
     Arguments(Option<Arc<dyn SkillSchema>>),
+    /// The message as it is, and the data in it as [`Turn::arguments`](crate::Turn::arguments), which this schema allows.
+    MessageAndArguments(Option<Arc<dyn SkillSchema>>),
 }
 
 /// Who sees and calls a skill.
@@ -109,12 +114,41 @@ impl std::fmt::Debug for Skill {
     }
 }
 
+/// The media types of skills without modes of their own.
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
+const ANY: &str = "*/*";
+
 impl SkillInput {
+    /// The media types of the parts that have a place in what the work gets. JSON is always one of them.
+    pub fn media_types(&self) -> Vec<String> {
+        let schema = match self {
+            Self::Message | Self::MessageAndArguments(_) => {
+                return [JSON, TEXT, ANY].map(String::from).into();
+            }
+            Self::Arguments(None) => return [JSON, TEXT].map(String::from).into(),
+            Self::Arguments(Some(schema)) => schema,
+        };
+        let properties = input_properties(schema.text());
+        let takes_text = schema.required().is_empty() || takes_text(&properties);
+        let files = properties.iter().filter_map(|property| match &property.takes {
+            Takes::Bytes { media_type, .. } => Some(media_type.clone().unwrap_or_else(|| ANY.into())),
+            Takes::Url { .. } | Takes::Text | Takes::Choice => None,
+        });
+        let mut types: Vec<String> = Vec::new();
+        for kind in [JSON.to_owned()].into_iter().chain(takes_text.then(|| TEXT.to_owned())).chain(files) {
+            if !types.contains(&kind) {
+                types.push(kind);
+            }
+        }
+        types
+    }
+
     /// What the arguments must be.
     pub(crate) fn schema(&self) -> Option<&dyn SkillSchema> {
         match self {
             Self::Message => None,
-            Self::Arguments(schema) => schema.as_deref(),
+            Self::Arguments(schema) | Self::MessageAndArguments(schema) => schema.as_deref(),
         }
     }
 }

@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 pub use call_record::{CallRecord, CallSummary, RecordedError};
 pub(crate) use call_record::{in_one_line, text_of};
 
+use crate::skill::message_input::MessageInput;
+
 /// The system behind a skill.
 pub trait Backend: Send + Sync + 'static {
     /// Runs one call. When the call's cancellation token fires, the backend has 5 s to stop what it started; then its
@@ -59,6 +61,8 @@ pub struct Call<'a> {
     pub arguments: &'a Json,
     /// The turn of the task. Backends use the methods of `Call` where there is one.
     pub turn: &'a Turn,
+    /// Of a skill that takes whole messages: what its backend gets beside or instead of the arguments.
+    pub(crate) message: Option<&'a MessageInput>,
     /// What the backend kept when it asked for input or credentials, or with its last checkpoint.
     pub(crate) state: Option<&'a Json>,
     /// The turn before ended with a question; the message of this turn is the answer.
@@ -72,18 +76,29 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     pub(crate) fn new(skill: &'a str, arguments: &'a Json, turn: &'a Turn) -> Self {
         let trace = turn.trace_context().child(engine::random_span_id());
-        Self { skill, arguments, turn, state: None, answers: false, trace, begins: AtomicBool::new(true) }
+        let begins = AtomicBool::new(true);
+        Self { skill, arguments, turn, message: None, state: None, answers: false, trace, begins }
     }
 
     /// A call that goes on with what was kept; its result goes on too.
     pub(crate) fn resumed(skill: &'a str, resumed: &'a Resumed, turn: &'a Turn) -> Self {
-        let Resumed { arguments, state, answers } = resumed;
+        let Resumed { arguments, state, answers, .. } = resumed;
         Self {
             state: Some(state),
             answers: *answers,
             begins: AtomicBool::new(false),
             ..Self::new(skill, arguments, turn)
         }
+    }
+
+    pub(crate) fn with_message(self, message: Option<&'a MessageInput>) -> Self {
+        Self { message, ..self }
+    }
+
+    /// The JSON object that the backend gets: the arguments, or the message with them
+    /// ([`InputForm`](crate::skill::InputForm)).
+    pub fn input(&self) -> &'a [u8] {
+        self.message.map_or(self.arguments.as_str().as_bytes(), |message| &message.json)
     }
 
     /// The same for all attempts of this call, so that a backend can deduplicate. Sent to every backend.
@@ -173,7 +188,8 @@ impl<'a> Call<'a> {
 
     fn kept(&self, state: &Json) -> AgentResult<Kept> {
         let during = Some(During { turn: self.turn.idempotency_key.clone(), answers: self.answers });
-        Ok(Kept { arguments: raw(self.arguments)?, state: raw(state)?, during })
+        let kept = Kept::with_question(self.arguments, self.message, state)?;
+        Ok(Kept { during, ..kept })
     }
 }
 
@@ -265,6 +281,9 @@ pub struct Question {
 pub(crate) struct Kept {
     arguments: Box<RawValue>,
     state: Box<RawValue>,
+    /// The id of the message with which the call began, if its backend gets that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     /// Of a checkpoint within a turn; `None`: kept with a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     during: Option<During>,
@@ -281,14 +300,21 @@ struct During {
 /// A call that goes on with what was kept.
 pub(crate) struct Resumed {
     pub(crate) arguments: Json,
+    /// The id of the message with which the call began.
+    pub(crate) message: Option<String>,
     pub(crate) state: Json,
     pub(crate) answers: bool,
 }
 
 impl Kept {
     /// What is kept with a question.
-    pub(crate) fn with_question(arguments: &Json, state: &Json) -> AgentResult<Self> {
-        Ok(Self { arguments: raw(arguments)?, state: raw(state)?, during: None })
+    pub(crate) fn with_question(
+        arguments: &Json,
+        message: Option<&MessageInput>,
+        state: &Json,
+    ) -> AgentResult<Self> {
+        let message = message.map(|began| began.message.id.as_str().to_owned());
+        Ok(Self { arguments: raw(arguments)?, message, state: raw(state)?, during: None })
     }
 
     /// The same as a checkpoint of the turn that answers the question: a later turn does not answer it again.
@@ -309,7 +335,8 @@ impl Kept {
             Some(during) if during.turn == turn.idempotency_key => during.answers,
             Some(_) => return Ok(None),
         };
-        Ok(Some(Resumed { arguments: json(&self.arguments)?, state: json(&self.state)?, answers }))
+        let (arguments, state) = (json(&self.arguments)?, json(&self.state)?);
+        Ok(Some(Resumed { arguments, message: self.message.clone(), state, answers }))
     }
 }
 

@@ -59,6 +59,7 @@ struct Compiled {
     required: Vec<String>,
     /// The only required property, if there is exactly one and it is a string.
     single_text: Option<String>,
+    has_properties: bool,
 }
 
 /// What one value costs, in steps.
@@ -110,8 +111,9 @@ impl Schema {
             [only] if tree["properties"][only]["type"] == "string" => Some(only.clone()),
             _ => None,
         };
+        let has_properties = has_properties(tree);
         let graph = OnceLock::new();
-        Self(Arc::new(Compiled { text, size, validator, graph, required, single_text }))
+        Self(Arc::new(Compiled { text, size, validator, graph, required, single_text, has_properties }))
     }
 
     fn validator(&self) -> &Validator {
@@ -184,6 +186,10 @@ impl SkillSchema for Schema {
         self.0.single_text.as_deref()
     }
 
+    fn has_properties(&self) -> bool {
+        self.0.has_properties
+    }
+
     fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool> {
         let Ok(tree) = parse(value) else { return Some(false) };
         let needed = self.steps(&tree);
@@ -240,6 +246,30 @@ fn measured(text: &Json) -> Result<(Tree, Size), InvalidSchema> {
         && whole.depth <= LIBRARY_DEPTH;
     let size = if is_left_to_library { Size::Expanded(whole.size) } else { Size::Walked(graph.steps()) };
     Ok((tree, size))
+}
+
+/// Whether a schema says what members an object has, itself or by other schemas.
+fn has_properties(tree: &Tree) -> bool {
+    const KEYWORDS: [&str; 11] = [
+        "properties",
+        "patternProperties",
+        "required",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "$ref",
+        "$dynamicRef",
+        "if",
+        "enum",
+        "const",
+    ];
+    let is_empty = |value: &Tree| {
+        value.as_object().is_some_and(|members| members.is_empty())
+            || value.as_array().is_some_and(Vec::is_empty)
+    };
+    let Some(members) = tree.as_object() else { return false };
+    KEYWORDS.iter().any(|keyword| members.get(*keyword).is_some_and(|value| !is_empty(value)))
+        || members.get("type").is_some_and(|kind| kind != "object")
 }
 
 fn compile(tree: &Tree) -> Result<Validator, InvalidSchema> {

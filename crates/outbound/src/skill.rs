@@ -3,9 +3,12 @@
 //! The engine finds and checks the arguments of a call and checks its result; a [`Backend`] is called in between. The agent
 //! here turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
 
+mod interface;
 mod measured_call;
+pub(crate) mod message_input;
 #[cfg(any(feature = "mcp", feature = "openapi"))]
 pub(crate) mod name;
+mod pattern;
 mod schemas_extension;
 
 use std::sync::Arc;
@@ -20,7 +23,10 @@ use crate::{
     backend::{Backend, Call, CallRecord, Failure, Kept, Question, Reply, in_one_line, result_name, text_of},
     schema::Schema,
 };
+pub use interface::{InputForm, Interface, without_property};
 use measured_call::{CallEnd, MeasuredCall};
+use message_input::MessageInput;
+pub use pattern::is_like;
 pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
 
 /// The media type of tools' arguments and results.
@@ -41,6 +47,8 @@ pub struct BackendSkill {
     pub input_schema: Option<Schema>,
     /// What a data part of the result must be.
     pub output_schema: Option<Schema>,
+    /// What the backend gets of a message, and the media types on the card.
+    pub interface: Interface,
     /// What to do with a call whose process crashed.
     pub on_crash: OnCrash,
     /// The system behind it.
@@ -59,6 +67,7 @@ impl BackendSkill {
             examples: Vec::new(),
             input_schema: None,
             output_schema: None,
+            interface: Interface::default(),
             on_crash,
             backend,
             record: Arc::default(),
@@ -68,36 +77,41 @@ impl BackendSkill {
 
 impl From<BackendSkill> for Skill {
     fn from(skill: BackendSkill) -> Self {
+        let interface = skill.interface;
+        let form = interface.input.unwrap_or_default();
+        let shared = |schema: Schema| Arc::new(schema) as Arc<dyn SkillSchema>;
+        let schema = skill.input_schema.map(shared);
+        let input = match form {
+            InputForm::Arguments => SkillInput::Arguments(schema),
+            InputForm::Message => SkillInput::MessageAndArguments(schema),
+        };
         let card = AgentSkill {
             name: skill.id.clone(),
             id: skill.id,
             description: skill.description,
             tags: skill.tags,
             examples: skill.examples,
-            input_modes: vec![JSON.into()],
-            output_modes: vec![JSON.into()],
+            output_modes: interface.output_modes(skill.output_schema.is_some()),
+            input_modes: interface.input_modes.unwrap_or_else(|| input.media_types()),
             security_requirements: Vec::new(),
         };
-        let work = BackendAgent { backend: skill.backend, on_crash: skill.on_crash, record: skill.record };
-        let shared = |schema: Schema| Arc::new(schema) as Arc<dyn SkillSchema>;
-        Self {
-            input: SkillInput::Arguments(skill.input_schema.map(shared)),
-            output: skill.output_schema.map(shared),
-            ..Self::new(card, DynAgent::new(work))
-        }
+        let work =
+            BackendAgent { backend: skill.backend, form, on_crash: skill.on_crash, record: skill.record };
+        Self { input, output: skill.output_schema.map(shared), ..Self::new(card, DynAgent::new(work)) }
     }
 }
 
 /// Calls a backend once for each turn.
 struct BackendAgent {
     backend: Arc<dyn Backend>,
+    form: InputForm,
     on_crash: OnCrash,
     record: Arc<CallRecord>,
 }
 
 impl BackendAgent {
     async fn call(&self, call: Call<'_>) -> AgentResult<Outcome> {
-        let Call { turn, arguments, skill, .. } = call;
+        let Call { turn, arguments, skill, message, .. } = call;
         let measured = MeasuredCall::begin(&call, self.backend.kind(), &self.record);
         let result = self.backend.call(call).await;
         if measured.end(&result) == CallEnd::ByItself {
@@ -110,13 +124,28 @@ impl BackendAgent {
             Reply::Failed(failure) => ended(turn, failed(turn, failure)),
             Reply::Rejected(parts) => ended(turn, Outcome::reject(parts)),
             Reply::Ask(Question { parts, state }) => {
-                let kept = Kept::with_question(arguments, &state)?;
+                let kept = Kept::with_question(arguments, message, &state)?;
                 turn.record().save(&kept).then(Outcome::ask(parts))
             }
             Reply::AskForCredentials(Question { parts, state }) => {
-                let kept = Kept::with_question(arguments, &state)?;
+                let kept = Kept::with_question(arguments, message, &state)?;
                 turn.record().save(&kept).then(Outcome::ask_for_credentials(parts))
             }
+        }
+    }
+}
+
+impl BackendAgent {
+    /// What the backend gets beside or instead of the arguments.
+    async fn message(
+        &self,
+        turn: &Turn,
+        began_with: Option<&str>,
+        arguments: &Json,
+    ) -> AgentResult<Option<MessageInput>> {
+        match self.form {
+            InputForm::Arguments => Ok(None),
+            InputForm::Message => MessageInput::new(turn, began_with, arguments).await.map(Some),
         }
     }
 }
@@ -130,10 +159,20 @@ impl Agent for BackendAgent {
             turn.record().save(&kept.answered_in(&turn)).await?;
         }
         if let Some(resumed) = resumed {
-            return self.call(Call::resumed(skill, &resumed, &turn)).await;
+            let message = self.message(&turn, resumed.message.as_deref(), &resumed.arguments).await?;
+            return self.call(Call::resumed(skill, &resumed, &turn).with_message(message.as_ref())).await;
         }
-        let arguments = turn.arguments().ok_or_else(|| AgentError::new("the message has no arguments"))?;
-        self.call(Call::new(skill, arguments, &turn)).await
+        let none;
+        let arguments = match (turn.arguments(), self.form) {
+            (Some(arguments), _) => arguments,
+            (None, InputForm::Message) => {
+                none = Json::parse("{}").expect("an empty object is JSON");
+                &none
+            }
+            (None, InputForm::Arguments) => return Err(AgentError::new("the message has no arguments")),
+        };
+        let message = self.message(&turn, None, arguments).await?;
+        self.call(Call::new(skill, arguments, &turn).with_message(message.as_ref())).await
     }
 
     fn policy(&self) -> ExecutionPolicy {

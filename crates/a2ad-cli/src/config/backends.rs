@@ -26,7 +26,7 @@ use super::{
     agents::check_name,
     files,
     read::{Parsed, Section},
-    skills::Environment,
+    skills::{Environment, interface, tool_interface},
     tree::Item,
     values::{self, text},
 };
@@ -108,8 +108,15 @@ fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> McpConfig 
     // Without a transport a problem is already reported. The server is kept, so that references to it cause no further
     // errors.
     let transport = transport.unwrap_or_else(|| Transport::Stdio(Launch::default()));
+    let interface = tool_interface(section);
+    if interface.takes_message() && interface.message_argument.is_none() {
+        section
+            .report("input", "expected message_argument too: the name of the argument that gets the message");
+    }
     McpConfig {
         pool,
+        interface,
+        tools: section.list("tools", text),
         isolation: section.value("isolation", |item| item.one_of(&ISOLATION_NAMES)),
         timeout: section.value("timeout", values::positive_duration),
         elicitation: section.value("elicitation", Item::boolean),
@@ -138,6 +145,7 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
         security: security(&section.open("security")),
         document_url: section.get("url", http_url),
         timeout: section.value("timeout", values::positive_duration),
+        interface: interface(section),
         ..OpenApiConfig::new(name)
     };
     match (section.has("file"), section.has("url")) {

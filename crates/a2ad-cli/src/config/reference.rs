@@ -13,6 +13,7 @@ use super::{
     load,
     run_settings::ON_CRASH_NAMES,
     sections::{CARD_NAMES, ERROR_NAMES},
+    skills::INPUT_NAMES,
     tree::{Item, Value},
 };
 use crate::builtins;
@@ -148,6 +149,7 @@ fn enumeration(table: &KeyTable, key: &Key) -> Vec<&'static str> {
         ("protocol", "errors") => names(&ERROR_NAMES),
         ("skills.ID", "builtin") => builtins::names(),
         ("skills.ID", "on_crash") => names(&ON_CRASH_NAMES),
+        ("skills.ID" | "mcp.ID" | "openapi.ID", "input") => names(&INPUT_NAMES),
         ("skills.ID.command", "protocol") => names(&PROTOCOL_NAMES),
         ("mcp.ID", "isolation") => names(&ISOLATION_NAMES),
         ("agents.ID", "extended_card") => names(&EXTENDED_CARD_NAMES),

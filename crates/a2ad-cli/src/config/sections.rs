@@ -6,7 +6,7 @@ use std::{
 };
 
 use a2ad::internal::{AuditOptions, FileLimits, ListenAddress, SHUTDOWN_LIMIT, default_audit_file};
-use engine::{Limits, MemoryBudget, PrincipalCaps, Retention, push::PushPolicy};
+use engine::{HistoryLimit, Limits, MemoryBudget, PrincipalCaps, Retention, push::PushPolicy};
 use inbound::{CardShape, RateLimits};
 use protocol::ErrorTable;
 
@@ -190,6 +190,7 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         max_task: section.value("max_task", size),
         max_saved: section.value("max_saved", size),
         max_journal: section.value("max_journal", size),
+        history: history_limit(&section.open("history")),
         memory: section.value("memory", size),
         min_free_disk: section.value("min_free_disk", values::size),
         per_principal: principal_caps(&section.open("per_principal")),
@@ -211,6 +212,15 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         }
     }
     (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
+}
+
+/// `[limits.history]`
+fn history_limit(section: &Section<'_>) -> HistoryLimit {
+    let size = section.value("size", values::size);
+    HistoryLimit {
+        messages: section.value("messages", values::count),
+        size: usize::try_from(size).unwrap_or(usize::MAX),
+    }
 }
 
 /// `[limits.per_principal]`; 0 is no limit.

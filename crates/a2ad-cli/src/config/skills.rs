@@ -3,11 +3,20 @@
 use std::{collections::BTreeMap, path::Path};
 
 use a2ad::internal::assembly::{SkillBackend, SkillConfig};
-use outbound::{backends::mcp::McpConfig, dial::Dialer};
+use outbound::{
+    backends::{http::HttpConfig, mcp::McpConfig},
+    dial::Dialer,
+    skill::{InputForm, Interface},
+};
 use protocol::hint;
 
 use super::{
-    agents::check_name, backends, read::Section, run_settings::run_settings, schemas::schema, values::text,
+    agents::check_name,
+    backends,
+    read::Section,
+    run_settings::run_settings,
+    schemas::schema,
+    values::{self, text},
 };
 use crate::builtins;
 
@@ -51,6 +60,16 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
     };
     let schema = |key| section.get(key, |item| schema(item, environment.directory)).flatten();
     let (input_schema, output_schema) = (schema("input_schema"), schema("output_schema"));
+    let interface = tool_interface(&section);
+    check_interface(&section, &interface, given.first().copied());
+    if let Some(SkillBackend::Mcp { server, .. }) = &backend
+        && let Some(server) = environment.mcp.get(server)
+        && let Interface { message_argument: None, .. } = interface.clone().or(&server.interface)
+        && interface.takes_message()
+    {
+        section
+            .report("input", "expected message_argument too: the name of the argument that gets the message");
+    }
     let is_builtin = matches!(backend, Some(SkillBackend::Builtin(_)));
     if is_builtin && (input_schema.is_some() || output_schema.is_some()) {
         let key = if input_schema.is_some() { "input_schema" } else { "output_schema" };
@@ -68,8 +87,48 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
         examples: section.each("examples", text),
         input_schema,
         output_schema,
+        interface,
         runs: run_settings(&section),
         ..SkillConfig::new(id, backend.expect("there are built-in agents"))
+    }
+}
+
+pub(crate) const INPUT_NAMES: [(&str, InputForm); 2] =
+    [("arguments", InputForm::Arguments), ("message", InputForm::Message)];
+
+/// `input`, `message_argument`, `input_modes` and `output_modes` of a skill, a server or a document.
+pub(super) fn interface(section: &Section<'_>) -> Interface {
+    Interface {
+        input: section.get("input", |item| item.one_of(&INPUT_NAMES)),
+        message_argument: None,
+        input_modes: section.each("input_modes", values::media_type),
+        output_modes: section.each("output_modes", values::media_type),
+    }
+}
+
+/// The same of what has tools of MCP servers.
+pub(super) fn tool_interface(section: &Section<'_>) -> Interface {
+    let message_argument = section.get("message_argument", text).filter(|name| !name.is_empty());
+    Interface { message_argument, ..interface(section) }
+}
+
+/// Reports keys that do not fit the backend of a skill.
+fn check_interface(section: &Section<'_>, interface: &Interface, backend: Option<&str>) {
+    match backend {
+        Some("builtin") if interface.input.is_some() => {
+            section.report("input", "a built-in agent always gets the message; remove the key");
+        }
+        Some("builtin" | "http" | "command") if section.has("message_argument") => {
+            section.report("message_argument", "only tools of MCP servers have it; remove the key");
+        }
+        Some("http") if interface.takes_message() => {
+            let function = section.open("http");
+            let method = function.value("method", |item| Ok(item.text()?.to_ascii_uppercase()));
+            if let Err(problem) = (HttpConfig { method, ..HttpConfig::new("") }).check_message_input() {
+                function.report("method", problem.trim_start_matches("method: "));
+            }
+        }
+        _ => {}
     }
 }
 

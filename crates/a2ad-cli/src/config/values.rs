@@ -97,6 +97,21 @@ pub(super) fn parsed<T: FromStr<Err = &'static str>>(item: &Item) -> Parsed<T> {
     text.parse::<T>().map_err(|problem| format!("{text:?} {problem}"))
 }
 
+/// A media type such as `image/png` or `image/*`.
+pub(super) fn media_type(item: &Item) -> Parsed<String> {
+    let name = item.text()?;
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.chars().all(|sign| sign.is_ascii_alphanumeric() || "!#$&-^_.+*".contains(sign))
+    };
+    let essence = name.split(';').next().unwrap_or_default().trim();
+    let is_type = essence.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest));
+    if is_type {
+        return Ok(name.to_owned());
+    }
+    Err(format!("{name:?} is not a media type; write text/plain, image/* or */*"))
+}
+
 /// A network such as `10.0.0.0/8`, or a single address.
 pub(super) fn network(item: &Item) -> Parsed<IpNet> {
     let text = item.text()?;

@@ -9,7 +9,7 @@ use outbound::skill::schemas_extension;
 use protocol::model::AgentExtension;
 
 use super::{
-    Backends, Builtin, SkillBackend, SkillConfig, SkillSource,
+    Backends, Builtin, Provider, SkillBackend, SkillConfig, SkillSource,
     resolved_skill::{ResolvedSkill, is_private, resolve, with_unique_ids},
 };
 
@@ -48,7 +48,19 @@ pub struct SkillAgent {
 /// listed its tools yet is not in it.
 #[cfg(feature = "mcp")]
 pub fn missing_tools<'a>(agents: impl Iterator<Item = &'a SkillAgent>, backends: &Backends) -> Vec<String> {
+    let agents: Vec<&SkillAgent> = agents.collect();
+    let servers = agents.iter().flat_map(|agent| &agent.skills).filter_map(|source| match source {
+        SkillSource::Provided { by: Provider::Mcp(server), .. } => Some(server),
+        SkillSource::Provided { .. } | SkillSource::Own(_) => None,
+    });
+    let unmatched = servers.flat_map(|server| {
+        let patterns = backends.unmatched_patterns(server).into_iter();
+        patterns.map(move |pattern| {
+            format!("mcp.{server}.tools: {pattern:?} matches no tool of the MCP server {server}")
+        })
+    });
     let mut missing: Vec<String> = agents
+        .iter()
         .flat_map(|agent| &agent.skills)
         .filter_map(|source| {
             let (server, tool) = source.named_tool()?;
@@ -59,6 +71,7 @@ pub fn missing_tools<'a>(agents: impl Iterator<Item = &'a SkillAgent>, backends:
             })
         })
         .collect();
+    missing.extend(unmatched);
     missing.sort();
     missing.dedup();
     missing

@@ -13,7 +13,12 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt as _, join_all, select_all};
-use outbound::{backend::CallRecord, dial::Dialer, process::Launcher, skill::BackendSkill};
+use outbound::{
+    backend::CallRecord,
+    dial::Dialer,
+    process::Launcher,
+    skill::{BackendSkill, Interface},
+};
 #[cfg(feature = "openapi")]
 use tokio::task::JoinSet;
 
@@ -123,10 +128,17 @@ impl Backends {
         Some(tools.iter().map(|tool| tool.name.clone()).collect())
     }
 
+    /// The patterns of the configuration of an MCP server that match none of its tools.
+    #[cfg(feature = "mcp")]
+    pub(super) fn unmatched_patterns(&self, server: &str) -> Vec<String> {
+        self.servers.get(server).map(RunningServer::unmatched_patterns).unwrap_or_default()
+    }
+
     /// One tool as a skill; its server may not have listed it.
-    pub(super) fn tool_skill(&self, server: &str, tool: &str) -> BackendSkill {
+    #[cfg_attr(not(feature = "mcp"), expect(unused_variables, reason = "no server is running"))]
+    pub(super) fn tool_skill(&self, server: &str, tool: &str, interface: &Interface) -> BackendSkill {
         #[cfg(feature = "mcp")]
-        let running = self.servers.get(server).map(|running| running.tool_skill(tool));
+        let running = self.servers.get(server).map(|running| running.tool_skill(tool, interface.clone()));
         #[cfg(feature = "mcp")]
         let skill = running.unwrap_or_else(|| not_running(server, tool));
         #[cfg(not(feature = "mcp"))]

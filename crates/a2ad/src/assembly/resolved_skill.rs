@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use engine::Skill;
-use outbound::{agents, skill::BackendSkill};
+use outbound::{
+    agents,
+    skill::{BackendSkill, Interface},
+};
 
 use super::{Backends, Builtin, Provider, SkillBackend, SkillConfig, SkillSource};
 
@@ -51,7 +54,7 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         SkillBackend::Builtin(builtin) => {
             return ResolvedSkill::new(builtin_skill(config, builtin), None, false);
         }
-        SkillBackend::Mcp { server, tool } => backends.tool_skill(server, tool),
+        SkillBackend::Mcp { server, tool } => backends.tool_skill(server, tool, &config.interface),
         SkillBackend::Ready { kind, backend, on_crash } => backends.recorded(
             kind,
             &config.id,
@@ -70,6 +73,7 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         examples: config.examples.clone().unwrap_or(tool.examples),
         input_schema: config.input_schema.clone().or(tool.input_schema),
         output_schema: config.output_schema.clone().or(tool.output_schema),
+        interface: own_interface(config, tool.interface),
         ..tool
     };
     // Tags that the operator has written are keywords; those of tools and operations are categories.
@@ -79,6 +83,16 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         skill.card.name.clone_from(name);
     }
     ResolvedSkill::new(skill, None, true)
+}
+
+/// That of the skill, and that of its backend where it sets nothing. Whether a tool gets the message depends on the tool.
+fn own_interface(config: &SkillConfig, of_backend: Interface) -> Interface {
+    match &config.backend {
+        SkillBackend::Mcp { .. } => {
+            Interface { input: of_backend.input, ..config.interface.clone().or(&of_backend) }
+        }
+        SkillBackend::Builtin(_) | SkillBackend::Ready { .. } => config.interface.clone().or(&of_backend),
+    }
 }
 
 fn builtin_skill(config: &SkillConfig, builtin: &Builtin) -> Skill {

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use engine::{OnCrash, RegisteredAgent, RunSettings, Skill};
-use outbound::{backend::Backend, schema::Schema};
+use outbound::{backend::Backend, schema::Schema, skill::Interface};
 use protocol::model::AgentSkill;
 
 /// A skill with its backend.
@@ -25,6 +25,8 @@ pub struct SkillConfig {
     pub input_schema: Option<Schema>,
     /// What a data part of the result must be.
     pub output_schema: Option<Schema>,
+    /// What the backend gets of a message, and the media types on the card.
+    pub interface: Interface,
     /// The same for every agent that has the skill.
     pub runs: RunSettings,
 }
@@ -72,6 +74,7 @@ impl SkillConfig {
             examples: None,
             input_schema: None,
             output_schema: None,
+            interface: Interface::default(),
             runs: RunSettings::default(),
         }
     }
@@ -85,6 +88,8 @@ impl SkillConfig {
             description: self.description.clone().unwrap_or(own.description),
             tags: self.tags.clone().unwrap_or(own.tags),
             examples: self.examples.clone().unwrap_or(own.examples),
+            input_modes: self.interface.input_modes.clone().unwrap_or(own.input_modes),
+            output_modes: self.interface.output_modes.clone().unwrap_or(own.output_modes),
             ..own
         }
     }

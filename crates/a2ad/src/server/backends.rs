@@ -15,6 +15,7 @@ use outbound::{
     dial::Dialer,
     process::{Launch, Launcher},
     schema::Schema,
+    skill::{InputForm, Interface},
 };
 
 use super::{
@@ -38,6 +39,7 @@ pub struct Skill {
     description: Option<String>,
     input_schema: Option<Schema>,
     output_schema: Option<Schema>,
+    interface: Interface,
     runs: RunSettings,
 }
 
@@ -85,6 +87,7 @@ impl Skill {
             description: None,
             input_schema: None,
             output_schema: None,
+            interface: Interface::default(),
             runs: RunSettings::default(),
         }
     }
@@ -107,6 +110,28 @@ impl Skill {
         Self { output_schema: Some(schema), ..self }
     }
 
+    /// The function gets the whole message, files included, and the conversation before it: `docs/backends.md` has its form.
+    /// Default: one JSON object of arguments.
+    #[must_use]
+    pub fn message_input(self) -> Self {
+        let interface = Interface { input: Some(InputForm::Message), ..self.interface };
+        Self { interface, ..self }
+    }
+
+    /// The media types of the parts that it accepts, such as `image/*`; default: those that the input schema has a place for.
+    #[must_use]
+    pub fn input_modes<S: Into<String>>(self, modes: impl IntoIterator<Item = S>) -> Self {
+        let input_modes = Some(modes.into_iter().map(Into::into).collect());
+        Self { interface: Interface { input_modes, ..self.interface }, ..self }
+    }
+
+    /// The media types of its results.
+    #[must_use]
+    pub fn output_modes<S: Into<String>>(self, modes: impl IntoIterator<Item = S>) -> Self {
+        let output_modes = Some(modes.into_iter().map(Into::into).collect());
+        Self { interface: Interface { output_modes, ..self.interface }, ..self }
+    }
+
     /// How runs are limited and recovered.
     #[must_use]
     pub fn run_settings(self, settings: RunSettings) -> Self {
@@ -114,6 +139,9 @@ impl Skill {
     }
 
     fn config(self, id: String, configs: &BackendConfigs) -> Result<SkillConfig, String> {
+        if let (FunctionConfig::Http(config), true) = (&self.backend, self.interface.takes_message()) {
+            config.check_message_input()?;
+        }
         let backend = match self.backend {
             FunctionConfig::Http(config) => SkillBackend::Ready {
                 kind: "http",
@@ -130,6 +158,7 @@ impl Skill {
             description: self.description,
             input_schema: self.input_schema,
             output_schema: self.output_schema,
+            interface: self.interface,
             runs: self.runs,
             ..SkillConfig::new(id, backend)
         })

@@ -85,6 +85,19 @@ impl Turn {
         self.arguments.as_ref()
     }
 
+    /// The messages of the conversation before one of this task, oldest first, those of its agents included: the newest
+    /// ones, as many as `limits.history` allows ([`Limits::history`](crate::Limits::history)). The artifacts of an earlier
+    /// task are one message of its agent.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub async fn conversation_before(&self, message: &Message) -> AgentResult<Vec<Message>> {
+        let at = self.history.iter().position(|earlier| earlier.id == message.id);
+        let own = &self.history[..at.unwrap_or(self.history.len())];
+        Ok(self.conversation.before(own, self.calls.runner.limits().history).await?)
+    }
+
     /// Builds an agent message that belongs to this task.
     pub fn reply(&self, parts: impl Into<Parts>) -> Message {
         Message {

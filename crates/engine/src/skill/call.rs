@@ -21,7 +21,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
-use protocol::{Artifact, Content, Json, Message, Timestamp};
+use protocol::{Artifact, Content, Error, Json, Message, Timestamp};
 
 use super::{
     LargeCheck, RunPolicy, SchemaCheck, Skill, SkillInput, SkillSchema,
@@ -51,6 +51,10 @@ pub(crate) struct SkillCall {
     pub(crate) message: Arc<Message>,
     /// What the work gets if it takes arguments.
     pub(crate) arguments: Option<Json>,
+    /// A part of the message has no place in what the work gets: the message is refused with this, if it can be.
+    refusal: Option<Box<Error>>,
+    /// The message is an earlier one of the task: the client has only named the skill for it.
+    is_earlier_message: bool,
     /// The last checkpoint of the skill's work.
     pub(crate) saved: Option<Bytes>,
     /// How the run is limited and recovered.
@@ -120,8 +124,9 @@ impl SkillCall {
             request.saved.is_some_and(|saved| saved.skill.as_deref().is_none_or(|by| by == skill.id()));
         let saved = saved.filter(|state| is_owner && !state.is_empty());
         let source = if request.named.is_some() { SkillSource::Client } else { SkillSource::Server };
+        let is_earlier_message = !Arc::ptr_eq(&message, request.message);
         let call = Self::of_skill(request.registered, skill, request.limits, message, saved);
-        Self { source, ..call }
+        Self { source, is_earlier_message, ..call }
     }
 
     /// A call of a skill that is selected.
@@ -137,6 +142,8 @@ impl SkillCall {
             source: SkillSource::Server,
             message,
             arguments: None,
+            refusal: None,
+            is_earlier_message: false,
             saved,
             policy: agent.policy_of(&skill, limits),
             work: Work::Run(Arc::clone(&skill)),
@@ -151,6 +158,7 @@ impl SkillCall {
         let check = match &skill.input {
             SkillInput::Message => None,
             SkillInput::Arguments(schema) => self.take_arguments(&skill, schema.as_deref(), stage),
+            SkillInput::MessageAndArguments(schema) => self.take_data(&skill, schema.as_deref(), stage),
         };
         let is_guarded = stage != Stage::Accepted && !skill.guards.is_empty();
         if check.is_none() && !is_guarded {
@@ -160,7 +168,7 @@ impl SkillCall {
             if let Some((arguments, check)) = check {
                 match check.await.await {
                     Ok(()) => self.arguments = Some(arguments),
-                    Err(problem) => self.refuse(Outcome::reject(problem)),
+                    Err(problem) => self.reject_arguments(&skill, problem),
                 }
             }
             if is_guarded && self.verdict().is_none() {
@@ -185,20 +193,63 @@ impl SkillCall {
             self.saved = None;
         }
         let found = match stage {
-            Stage::Accepted if self.saved.is_none() => Arguments::of_accepted(&self.message, schema),
-            Stage::Request | Stage::Answer | Stage::Accepted => Arguments::of(&self.message, schema),
+            Stage::Accepted if self.saved.is_none() => {
+                Arguments::of_accepted(&self.message, skill.id(), schema)
+            }
+            Stage::Request | Stage::Answer | Stage::Accepted => {
+                Arguments::of_call(&self.message, skill.id(), schema)
+            }
         };
+        self.take(skill, found)
+    }
+
+    /// The same for a skill that gets the whole message: its arguments are the data in it.
+    fn take_data(
+        &mut self,
+        skill: &Skill,
+        schema: Option<&dyn SkillSchema>,
+        stage: Stage,
+    ) -> Option<(Json, LargeCheck)> {
+        if stage == Stage::Request {
+            self.saved = None;
+        }
+        let is_accepted = stage == Stage::Accepted && self.saved.is_none();
+        let found = Arguments::of_data(&self.message, schema, is_accepted)?;
+        self.take(skill, found)
+    }
+
+    fn take(&mut self, skill: &Skill, found: Arguments) -> Option<(Json, LargeCheck)> {
         match found {
             Arguments::Valid(arguments) => self.arguments = Some(arguments),
             Arguments::Unchecked(arguments, check) => return Some((arguments, check)),
-            Arguments::Invalid(problem) => self.refuse(Outcome::reject(problem)),
+            Arguments::Invalid(problem) => self.reject_arguments(skill, problem),
             Arguments::Missing => {
-                if let Some(schema) = schema {
-                    self.refuse(Outcome::ask(arguments::question(skill.id(), schema)));
+                self.refuse(Outcome::ask(arguments::question(skill.id(), skill.input.schema(), None)));
+            }
+            Arguments::Refused(error) if self.is_earlier_message => {
+                self.reject_arguments(skill, error.message)
+            }
+            Arguments::Refused(error) => {
+                let modes = skill.card.input_modes.join(", ");
+                let text = format!("{}; the skill {} accepts {modes}", error.message, skill.id());
+                self.refuse(Outcome::reject(text.clone()));
+                if self.verdict().is_some() {
+                    let error = Error { message: text, ..*error };
+                    self.refusal = Some(Box::new(error.with("supportedModes", modes)));
                 }
             }
         }
         None
+    }
+
+    /// Ends a turn whose arguments the skill does not take. If the client has not sent them for this skill, it is asked for
+    /// others.
+    fn reject_arguments(&mut self, skill: &Skill, problem: String) {
+        self.refuse(if self.is_earlier_message {
+            Outcome::ask(arguments::question(skill.id(), skill.input.schema(), Some(&problem)))
+        } else {
+            Outcome::reject(problem)
+        });
     }
 
     /// Ends a turn without valid arguments. Work that goes on from its checkpoint gets the message without them: it may be
@@ -218,6 +269,8 @@ impl SkillCall {
             source: SkillSource::Server,
             message: Arc::clone(message),
             arguments: None,
+            refusal: None,
+            is_earlier_message: false,
             saved,
             policy: registered.policy(None, limits),
             work,
@@ -248,6 +301,11 @@ impl SkillCall {
         self.work = Work::Verdict(outcome);
     }
 
+    /// Why the message cannot be accepted at all.
+    pub(crate) fn take_refusal(&mut self) -> Option<Error> {
+        self.refusal.take().map(|refusal| *refusal)
+    }
+
     /// The outcome of a turn that ends without any work.
     pub(crate) fn verdict(&self) -> Option<&Outcome> {
         match &self.work {
@@ -271,7 +329,7 @@ impl SkillCall {
 
     /// Whether a task that is reopened begins without the checkpoint of its last turn: a call with arguments does.
     pub(crate) fn begins_anew(&self) -> bool {
-        self.skill.as_ref().is_some_and(|skill| matches!(skill.input, SkillInput::Arguments(_)))
+        self.skill.as_ref().is_some_and(|skill| !matches!(skill.input, SkillInput::Message))
     }
 
     /// The skill, who has selected it, and whether the message has passed its checks, as they are recorded.

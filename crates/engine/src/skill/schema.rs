@@ -14,6 +14,11 @@ pub trait SkillSchema: Send + Sync {
     /// The property that a plain text stands for: the only required one, if it is a string.
     fn single_text(&self) -> Option<&str>;
 
+    /// Whether it says what members an object has. One that does not allows the data of any message.
+    fn has_properties(&self) -> bool {
+        true
+    }
+
     /// Whether a value is allowed. `steps` is how much checks may still cost, and what the check has cost is taken from it;
     /// a step is one subschema on one value. `None`: that is not enough to tell.
     fn allows(&self, value: &Json, steps: &mut u64) -> Option<bool>;

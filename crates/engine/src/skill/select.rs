@@ -207,7 +207,10 @@ fn only_match<'a>(message: &Message, skills: impl Iterator<Item = &'a Arc<Skill>
         _ => None,
     })?;
     let names = property_names(data);
-    let schemas = skills.filter_map(|skill| Some((skill, skill.input.schema()?)));
+    // A schema without properties would allow any data.
+    let schemas = skills
+        .filter_map(|skill| Some((skill, skill.input.schema()?)))
+        .filter(|(_, schema)| schema.has_properties());
     let is_candidate = |schema: &dyn SkillSchema| schema.required().iter().all(|name| names.contains(name));
     let candidates = schemas.filter(|(_, schema)| is_candidate(*schema));
     let max = MAX_CANDIDATES.min(1 + MAX_VALIDATED / data.as_str().len());

@@ -1,7 +1,7 @@
 //! The backend `command`: each call runs a program once.
 //!
-//! The program gets the arguments of the call as JSON on standard input and the facts of the call in the environment
-//! (`A2AD_CALL_*`). What it writes is the result ([`Protocol::Plain`]), or lines by which it reports progress, keeps a
+//! The program gets the arguments of the call as JSON on standard input, or the message with them, and the facts of the
+//! call in the environment (`A2AD_CALL_*`), the files of a message in a folder. What it writes is the result ([`Protocol::Plain`]), or lines by which it reports progress, keeps a
 //! state and asks back ([`Protocol::Jsonl`]). Everything it has started ends with the call. `docs/commands.md` describes
 //! this for authors of commands.
 
@@ -143,7 +143,7 @@ impl CommandTool {
             }
         };
         let write = async {
-            write(streams.stdin, call.arguments.as_str()).await;
+            write(streams.stdin, call.input()).await;
             Ok(())
         };
         let read_stderr = async {
@@ -194,9 +194,9 @@ impl Streams {
     }
 }
 
-/// Writes the arguments and closes the stream. A command need not read them, so an error has no consequence.
-async fn write(mut stdin: ChildStdin, arguments: &str) {
-    let _ = stdin.write_all(arguments.as_bytes()).await;
+/// Writes the input and closes the stream. A command need not read them, so an error has no consequence.
+async fn write(mut stdin: ChildStdin, input: &[u8]) {
+    let _ = stdin.write_all(input).await;
     let _ = stdin.write_all(b"\n").await;
     let _ = stdin.shutdown().await;
 }

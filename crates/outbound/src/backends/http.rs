@@ -2,7 +2,7 @@
 //!
 //! [`template`] makes the request from the arguments, `send` sends it, `retry` decides whether it is repeated,
 //! `answer` turns the response into the reply; operations of OpenAPI documents share all but the template. The body is
-//! the bare arguments; facts about the call are in the headers `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`,
+//! the bare arguments, or the whole message with them; facts about the call are in the headers `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`,
 //! `A2AD-Context` and `A2AD-Skill`.
 
 mod answer;
@@ -75,6 +75,23 @@ impl HttpConfig {
     }
 }
 
+impl HttpConfig {
+    /// Checks that requests have a body, which the whole message is.
+    ///
+    /// # Errors
+    ///
+    /// They have none.
+    pub fn check_message_input(&self) -> Result<(), String> {
+        if template::has_body(&self.method) {
+            return Ok(());
+        }
+        Err(format!(
+            "method: {} has no body for the message; use POST, PUT or PATCH with input = \"message\"",
+            self.method
+        ))
+    }
+}
+
 /// The backend of an HTTP function.
 pub struct HttpFunction {
     /// The configured URL without its query.
@@ -134,6 +151,10 @@ impl Backend for HttpFunction {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
             match self.request(call.arguments, &CallFacts::of(&call)) {
+                Ok(request) if call.message.is_some() => {
+                    let body = Bytes::copy_from_slice(call.input());
+                    self.sender.run(&call, request.map(|_| body), &|_| None).await
+                }
                 Ok(request) => self.sender.run(&call, request, &|_| None).await,
                 Err(problem) => Ok(Reply::Rejected(vec![Part::text(problem)])),
             }

@@ -24,6 +24,7 @@ use crate::{
     backend::{Backend, Reply},
     dial::Dialer,
     process::{Launch, Launcher},
+    skill::Interface,
 };
 use call::McpTool;
 use server::Server;
@@ -43,6 +44,10 @@ pub struct McpConfig {
     /// much time to answer until its call may lose its process to a call of the same principal; a call of another
     /// principal gets the process at once.
     pub timeout: Duration,
+    /// How tools take messages.
+    pub interface: Interface,
+    /// The tools that are skills: names, in which `*` stands for any text.
+    pub tools: Vec<String>,
     /// Whether tools may ask the client. A process or session of an older protocol revision then runs one call at a time.
     pub elicitation: bool,
 }
@@ -56,6 +61,8 @@ impl McpConfig {
             pool: Pool::default(),
             isolation: Isolation::default(),
             timeout: Duration::from_secs(60),
+            interface: Interface::default(),
+            tools: vec!["*".into()],
             elicitation: true,
         }
     }
@@ -166,7 +173,13 @@ impl McpServer {
 
     /// The backend of one tool. It may be made before the tool is known.
     pub fn backend(&self, tool: &str) -> Arc<dyn Backend> {
-        Arc::new(McpTool { server: self.clone(), tool: tool.to_owned() })
+        Arc::new(McpTool { server: self.clone(), tool: tool.to_owned(), message_argument: None })
+    }
+
+    /// The same of a tool that gets the message of a call in one of its arguments.
+    pub fn backend_with_message(&self, tool: &str, argument: &str) -> Arc<dyn Backend> {
+        let message_argument = Some(argument.to_owned());
+        Arc::new(McpTool { server: self.clone(), tool: tool.to_owned(), message_argument })
     }
 
     /// The state at this moment.

@@ -31,6 +31,8 @@ use std::time::Duration;
 use http::HeaderName;
 use protocol::model::Secret;
 
+use crate::skill::Interface;
+
 pub use self::{
     document::{Document, parse},
     fetch::fetch,
@@ -64,6 +66,8 @@ pub struct OpenApiConfig {
     pub timeout: Duration,
     /// Maximum size of a response body, in bytes.
     pub max_response: usize,
+    /// How operations take messages. The whole message is the body of those with a JSON body; others get arguments.
+    pub interface: Interface,
 }
 
 impl OpenApiConfig {
@@ -78,6 +82,7 @@ impl OpenApiConfig {
             security: Vec::new(),
             timeout: Duration::from_secs(30),
             max_response: 16 << 20,
+            interface: Interface::default(),
         }
     }
 }

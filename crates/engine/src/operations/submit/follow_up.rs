@@ -125,7 +125,10 @@ async fn start_turn(
         saved: work.saved.as_ref(),
         ..ctx.first_request(&message)
     };
-    let skill_call = SkillCall::select(request).admit(stage).await;
+    let mut skill_call = SkillCall::select(request).admit(stage).await;
+    if let Some(refusal) = skill_call.take_refusal() {
+        return replay_or_refuse(ctx, row, refusal.into()).await.map(Some);
+    }
     ctx.check_arguments(&skill_call)?;
     let drops_saved = when == StartState::Terminal && work.saved.is_some() && skill_call.begins_anew();
     let no_state = drops_saved.then(|| SavedState::new(skill_call.skill_id().as_deref(), ""));

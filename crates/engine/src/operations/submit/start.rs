@@ -32,7 +32,10 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     let task_metadata = ctx.task_metadata.or(origin_metadata.as_ref());
     let (opening, message) = admit::start_opening(&names, message, task_metadata, now);
     let task = fold::begin(&names);
-    let skill_call = SkillCall::select(ctx.first_request(&message)).admit(Stage::Request).await;
+    let mut skill_call = SkillCall::select(ctx.first_request(&message)).admit(Stage::Request).await;
+    if let Some(refusal) = skill_call.take_refusal() {
+        return Err(refusal.into());
+    }
     ctx.check_arguments(&skill_call)?;
     let deadline = skill_call.policy.deadline_from(now);
     let size = message_size(&message);

@@ -91,7 +91,7 @@ impl Template {
     }
 
     fn has_body(&self) -> bool {
-        matches!(self.method, Method::POST | Method::PUT | Method::PATCH)
+        has_body(self.method.as_str())
     }
 
     fn uses(&self, argument: &str) -> bool {
@@ -99,6 +99,11 @@ impl Template {
         let mut texts = values.chain(self.headers.iter().map(|(_, text)| text)).chain([&self.path]);
         texts.any(|text| text.arguments().any(|name| name == argument))
     }
+}
+
+/// Whether requests with a method have a body.
+pub(super) fn has_body(method: &str) -> bool {
+    matches!(method, "POST" | "PUT" | "PATCH")
 }
 
 /// The request for these arguments.

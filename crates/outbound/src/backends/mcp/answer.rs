@@ -56,6 +56,7 @@ fn accepted(content: Arguments, schema: &Schema) -> Result<Answer, String> {
         Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
         Arguments::Unchecked(..) => unreachable!("it was checked before"),
         Arguments::Invalid(problem) => Err(problem),
+        Arguments::Refused(error) => Err(error.message),
         Arguments::Missing => Err(format!("still missing: {}", schema.required().join(", "))),
     }
 }

@@ -35,6 +35,8 @@ const INVALID_PARAMS: i32 = -32602;
 pub(super) struct McpTool {
     pub(super) server: McpServer,
     pub(super) tool: String,
+    /// The argument that gets the message of the call.
+    pub(super) message_argument: Option<String>,
 }
 
 /// How following an open call ended.
@@ -139,7 +141,7 @@ impl McpTool {
         let mut lease = self.lease(call).await?;
         let endpoint = Arc::clone(lease.endpoint());
         let sent = tokio::select! {
-            sent = endpoint.connection.call(&self.tool, call, with) => sent,
+            sent = endpoint.connection.call(self, call, with) => sent,
             () = call.cancelled().cancelled() => return Err(cancelled()),
             () = sleep_until(deadline(call).min(self.silence_end())) => return Err(self.timed_out(call)),
         };

@@ -88,6 +88,8 @@ pub(crate) enum CallError {
     Closed,
     /// A tool takes only an object.
     NotAnObject,
+    /// The client has sent this argument, which is for the message.
+    MessageArgument(String),
     /// The answer is not a valid one; what is wrong with it.
     Invalid(String),
 }

@@ -57,6 +57,11 @@ fn failed(server: &str, error: CallError) -> Reply {
         CallError::NotSent => Reply::retry(format!("the MCP server {server} cannot be reached")),
         CallError::Closed => Reply::fail(format!("the MCP server {server} ended before it answered")),
         CallError::NotAnObject => Reply::Rejected(vec![Part::text("arguments: expected a JSON object")]),
+        CallError::MessageArgument(name) => {
+            let text =
+                format!("arguments.{name}: the tool gets the whole message in it, so it cannot be sent");
+            Reply::Rejected(vec![Part::text(text)])
+        }
         CallError::Invalid(problem) => {
             Reply::fail(format!("the answer of the MCP server {server} is not valid: {problem}"))
         }

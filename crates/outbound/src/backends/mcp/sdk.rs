@@ -28,6 +28,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Tool,
+    call::McpTool,
     messages::{Answer, Answers, CallError, Progress, Question, Response, TaskUpdate},
     reply,
 };
@@ -160,12 +161,16 @@ impl Connection {
     /// sent in `_meta`, and over HTTP as headers.
     pub(crate) async fn call(
         &self,
-        tool: &str,
+        tool: &McpTool,
         call: &Call<'_>,
         answers: Answers,
     ) -> Result<OpenCall, CallError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = Some(convert::arguments(call.arguments)?);
+        let mut params = CallToolRequestParams::new(tool.tool.clone());
+        let mut arguments = convert::arguments(call.arguments)?;
+        if let (Some(name), Some(_)) = (&tool.message_argument, call.message) {
+            convert::add_message(&mut arguments, name, call.input())?;
+        }
+        params.arguments = Some(arguments);
         if !answers.answers.is_empty() {
             params.input_responses = Some(convert::input_responses(answers.answers)?);
         }

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::HeaderValue;
+use protocol::Part;
 use serde_json::{json, value::RawValue};
 
 use self::multipart::Files;
@@ -122,12 +123,12 @@ fn styles(content: &Tree) -> Result<BTreeMap<String, (Style, bool)>, String> {
 }
 
 impl BodyFormat {
-    /// The body with an argument. The error is what is wrong with the argument.
-    pub(super) fn write(&self, argument: &RawValue) -> Result<WrittenBody, String> {
+    /// The body with an argument, which may have files of the message that was sent. The error is what is wrong with the argument.
+    pub(super) fn write(&self, argument: &RawValue, sent: &[Part]) -> Result<WrittenBody, String> {
         let (media_type, bytes) = match self {
             Self::Json(media_type) => (media_type.clone(), argument.get().to_owned().into()),
             Self::Form(styles) => (HeaderValue::from_static(FORM), form(styles, argument)?.into()),
-            Self::Multipart(files) => files.write(argument)?,
+            Self::Multipart(files) => files.write(argument, sent)?,
             Self::Text(media_type) => (media_type.clone(), string(argument)?.into()),
             Self::File(media_type) => (media_type.clone(), decoded(&string(argument)?)?.into()),
         };
@@ -173,7 +174,7 @@ mod tests {
         let document = parse(&text).unwrap();
         let body = body(&document, &document.root)?.ok_or("no body")?;
         let argument: Box<RawValue> = serde_json::from_str(argument).unwrap();
-        let WrittenBody { media_type, bytes } = body.format.write(&argument)?;
+        let WrittenBody { media_type, bytes } = body.format.write(&argument, &[])?;
         Ok((media_type.to_str().unwrap().to_owned(), String::from_utf8(bytes.to_vec()).unwrap()))
     }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use engine::{AgentResult, metrics::BackendKind};
 use futures_util::future::BoxFuture;
+use http::{HeaderValue, header};
 use protocol::Part;
 
 use super::operation::Plan;
@@ -29,8 +31,14 @@ impl Backend for OpenApiBackend {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
-            match self.plan.request(call.arguments, &CallFacts::of(&call)) {
-                Ok(request) => {
+            let files = &call.turn.message.parts;
+            match self.plan.request(call.arguments, files, &CallFacts::of(&call)) {
+                Ok(mut request) => {
+                    if call.message.is_some() {
+                        let json = HeaderValue::from_static("application/json");
+                        request.headers_mut().insert(header::CONTENT_TYPE, json);
+                        *request.body_mut() = Bytes::copy_from_slice(call.input());
+                    }
                     let describe = |status| self.plan.errors.description(status);
                     self.sender.run(&call, request, &describe).await
                 }

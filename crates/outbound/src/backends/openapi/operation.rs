@@ -25,7 +25,7 @@ use crate::{
     backends::http::{Limits, send::RequestSender},
     dial::Dialer,
     schema::{InvalidSchema, Schema},
-    skill::BackendSkill,
+    skill::{BackendSkill, InputForm, Interface},
 };
 
 /// Maximum length of a description on a card, in characters.
@@ -65,6 +65,7 @@ pub struct Operation {
     pub output_schema: Option<Schema>,
     /// Methods that are safe to repeat are repeated.
     pub on_crash: OnCrash,
+    interface: Interface,
     limits: Limits,
     pub(super) plan: Arc<Plan>,
 }
@@ -138,8 +139,14 @@ impl Document {
         // What a credential sets is no argument.
         parameters.retain(|parameter| !credentials.has(&parameter.location, &parameter.name));
         let body = body(self, operation)?;
-        let input = self.input_schema(&parameters, body.as_ref())?;
-        let input_schema = text(&input).and_then(|text| Schema::new(text).map_err(|error| error.to_string()));
+        let takes_message = config.interface.takes_message()
+            && body.as_ref().is_some_and(|body| matches!(body.format, BodyFormat::Json(_)));
+        // The message is the body.
+        let body = body.filter(|_| !takes_message);
+        let input = if takes_message { InputForm::Message } else { InputForm::Arguments };
+        let described = self.input_schema(&parameters, body.as_ref())?;
+        let input_schema =
+            text(&described).and_then(|text| Schema::new(text).map_err(|error| error.to_string()));
         let input_schema =
             input_schema.map_err(|problem| format!("its parameters: {}", shorten(&problem, 300)))?;
         let output_schema = output_schema(self, operation).and_then(|schema| text(&schema).ok());
@@ -156,6 +163,7 @@ impl Document {
             input_schema,
             output_schema,
             on_crash,
+            interface: Interface { input: Some(input), ..config.interface.clone() },
             limits: Limits { wait: config.timeout, max_bytes: config.max_response },
             plan: Arc::new(Plan {
                 server: server.clone(),
@@ -217,6 +225,7 @@ impl Operation {
             tags: self.tags.clone(),
             input_schema: Some(self.input_schema.clone()),
             output_schema: self.output_schema.clone(),
+            interface: self.interface.clone(),
             ..BackendSkill::new(&self.id, self.description.clone(), self.on_crash, self.backend(dialer))
         }
     }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use percent_encoding::percent_decode_str;
-use protocol::Json;
+use protocol::{Json, Part};
 use serde_json::value::RawValue;
 
 use super::{
@@ -63,7 +63,7 @@ impl Operation {
     ///
     /// An argument cannot be sent.
     pub fn request(&self, arguments: &Json, call: &CallFacts<'_>) -> Result<Request<Bytes>, InvalidArgument> {
-        self.plan.request(arguments, call)
+        self.plan.request(arguments, &[], call)
     }
 }
 
@@ -71,9 +71,11 @@ impl Operation {
 type Arguments<'a> = BTreeMap<String, &'a RawValue>;
 
 impl Plan {
+    /// `sent` are the parts of the message of the call, whose files keep their names and media types.
     pub(super) fn request(
         &self,
         arguments: &Json,
+        sent: &[Part],
         call: &CallFacts<'_>,
     ) -> Result<Request<Bytes>, InvalidArgument> {
         let arguments: Arguments<'_> = serde_json::from_str(arguments.as_str())
@@ -86,7 +88,7 @@ impl Plan {
         *request.uri_mut() = self.uri(&arguments)?;
         *request.headers_mut() = self.headers(&arguments)?;
         if let (Some((format, _)), Some(argument)) = (&self.body, arguments.get(BODY)) {
-            let body = format.write(argument).map_err(|problem| InvalidArgument::new(BODY, problem))?;
+            let body = format.write(argument, sent).map_err(|problem| InvalidArgument::new(BODY, problem))?;
             request.headers_mut().insert(header::CONTENT_TYPE, body.media_type);
             *request.body_mut() = body.bytes;
         }

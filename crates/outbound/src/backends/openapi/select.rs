@@ -3,9 +3,10 @@
 use http::Method;
 
 use super::{OpenApiError, Tree, document::Document, id, operation::Skipped};
+use crate::skill::is_like;
 
 /// Maximum number of operations of a document.
-const MAX_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 20_000;
 
 /// One operation as the document describes it.
 pub(super) struct Entry<'d> {
@@ -97,20 +98,6 @@ fn matches(pattern: &str, entry: &Entry<'_>) -> bool {
     matches(&entry.id) || entry.operation_id.is_some_and(matches) || matches(&entry.target())
 }
 
-/// Whether a name is the pattern, in which each `*` stands for any text.
-fn is_like(name: &str, pattern: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let end = pieces.pop().unwrap_or_default();
-    // The first place is as good as any later one: what follows has more room.
-    for piece in pieces {
-        let Some(at) = name.find(piece) else { return false };
-        name = &name[at + piece.len()..];
-    }
-    name.ends_with(end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::parse, *};
@@ -150,6 +137,18 @@ x-items:
         ] {
             assert_eq!(ids(&patterns).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn document_may_have_20_000_operations() {
+        let document = |count: usize| {
+            let paths: Vec<String> =
+                (0..count).map(|number| format!(r#""/tools/{number}":{{"get":{{}}}}"#)).collect();
+            parse(&format!(r#"{{"openapi":"3.0.0","paths":{{{}}}}}"#, paths.join(","))).unwrap()
+        };
+        assert_eq!(entries(&document(20_000)).unwrap().0.len(), 20_000);
+        let error = entries(&document(20_001)).err().unwrap().to_string();
+        assert!(error.contains("has 20001 operations; at most 20000"), "{error}");
     }
 
     #[test]

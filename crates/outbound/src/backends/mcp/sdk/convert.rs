@@ -186,6 +186,15 @@ pub(super) fn arguments(arguments: &Json) -> Result<JsonObject, CallError> {
     serde_json::from_str(arguments.as_str()).map_err(|_| CallError::NotAnObject)
 }
 
+/// Adds the message of a call to its arguments, which do not have that one: a client that sends it is refused.
+pub(super) fn add_message(arguments: &mut JsonObject, name: &str, message: &[u8]) -> Result<(), CallError> {
+    let message: Tree = serde_json::from_slice(message).map_err(|_| CallError::NotAnObject)?;
+    match arguments.insert(name.to_owned(), message) {
+        None => Ok(()),
+        Some(_) => Err(CallError::MessageArgument(name.to_owned())),
+    }
+}
+
 fn remote_task(task: Task) -> RemoteTask {
     RemoteTask { poll_interval: poll_interval(&task), id: task.task_id }
 }

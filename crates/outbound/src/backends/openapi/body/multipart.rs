@@ -7,6 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use http::HeaderValue;
+use protocol::{Content, Part};
 use serde_json::value::RawValue;
 
 use super::{MULTIPART, decoded, properties, string};
@@ -35,7 +36,7 @@ impl Files {
         Ok(Self(files))
     }
 
-    pub(super) fn write(&self, argument: &RawValue) -> Result<(HeaderValue, Bytes), String> {
+    pub(super) fn write(&self, argument: &RawValue, sent: &[Part]) -> Result<(HeaderValue, Bytes), String> {
         let mut parts = Vec::new();
         for (name, value) in properties(argument)? {
             let elements: Vec<&RawValue> = match value.get().as_bytes().first() {
@@ -44,7 +45,7 @@ impl Files {
                 _ => vec![value],
             };
             for element in elements {
-                let part = self.part(&name, element).map_err(|problem| format!("{name}: {problem}"))?;
+                let part = self.part(&name, element, sent).map_err(|problem| format!("{name}: {problem}"))?;
                 parts.push(part);
             }
         }
@@ -61,14 +62,19 @@ impl Files {
     }
 
     /// The head and the content of a part.
-    fn part(&self, name: &str, value: &RawValue) -> Result<Vec<u8>, String> {
+    fn part(&self, name: &str, value: &RawValue, sent: &[Part]) -> Result<Vec<u8>, String> {
         let disposition = format!("content-disposition: form-data; name=\"{}\"", quoted(name));
         let (head, content) = match (self.0.get(name), value.get().as_bytes().first()) {
             (Some(media_type), _) => {
-                let media_type = media_type.to_str().unwrap_or_default();
+                let bytes = decoded(&string(value)?)?;
+                let file =
+                    sent.iter().find(|part| matches!(&part.content, Content::Raw(raw) if *raw == bytes));
+                let filename = file.and_then(|part| part.filename.as_deref()).unwrap_or(name);
+                let given = file.and_then(|part| HeaderValue::from_str(part.media_type.as_deref()?).ok());
+                let media_type = given.as_ref().unwrap_or(media_type).to_str().unwrap_or_default();
                 let head =
-                    format!("{disposition}; filename=\"{}\"\r\ncontent-type: {media_type}", quoted(name));
-                (head, decoded(&string(value)?)?)
+                    format!("{disposition}; filename=\"{}\"\r\ncontent-type: {media_type}", quoted(filename));
+                (head, bytes)
             }
             (None, Some(b'"')) => (disposition, string(value)?.into_bytes()),
             (None, Some(b'{')) => {
@@ -129,7 +135,7 @@ mod tests {
         let argument: Box<RawValue> =
             serde_json::from_str(r#"{"logo":"AP8=","n\r\n\"x":"\r\n--","tags":["a",{"k":1}],"void":null}"#)
                 .unwrap();
-        let (media_type, bytes) = files.write(&argument).unwrap();
+        let (media_type, bytes) = files.write(&argument, &[]).unwrap();
         let boundary = media_type.to_str().unwrap().strip_prefix("multipart/form-data; boundary=").unwrap();
         let parts: [&[u8]; 4] = [
             b"content-disposition: form-data; name=\"logo\"; filename=\"logo\"\r\ncontent-type: image/png\r\n\r\n\0\xff",
@@ -143,6 +149,8 @@ mod tests {
         }
         expected.extend(format!("--{boundary}--\r\n").as_bytes());
         assert_eq!(bytes, expected);
-        assert!(files.write(&serde_json::from_str::<Box<RawValue>>(r#"{"logo":"?"}"#).unwrap()).is_err());
+        assert!(
+            files.write(&serde_json::from_str::<Box<RawValue>>(r#"{"logo":"?"}"#).unwrap(), &[]).is_err()
+        );
     }
 }
