@@ -86,6 +86,23 @@ async fn check_warns_of_what_a_start_does_not_refuse() {
 }
 
 #[tokio::test]
+async fn check_names_every_operation_that_matches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = r#"{"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}],
+        "paths": {"/items": {"get": {"operationId": "list", "responses": {"200": {"description": "all"}}}}}}"#;
+    fs::write(folder.path().join("shop.json"), shop).unwrap();
+    let config = "[openapi.shop]\nfile = \"shop.json\"\noperations = [\"lst\", \"list\", \"gone\"]\n";
+    fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let check = run(folder.path(), &["check"]).await;
+    assert_eq!(check.code, 2, "{check:?}");
+    for missing in
+        [r#""lst" matches no operation"#, r#"did you mean "list"?"#, r#""gone" matches no operation"#]
+    {
+        assert!(check.err.contains(missing), "{missing:?} is not in {check:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_database_is_not_called_a_damaged_store() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("letter.txt"), "Dear Ada, this is a letter and not a database.").unwrap();

@@ -133,12 +133,10 @@ pub enum OpenApiError {
         problem: String,
     },
     /// An entry of `operations` selects nothing.
-    #[error("operations: {pattern:?} matches no operation of the document{hint}")]
+    #[error("operations: {}", missing.join("; "))]
     NoMatch {
-        /// The entry.
-        pattern: String,
-        /// `; did you mean …?`, or empty.
-        hint: String,
+        /// What is wrong with each such entry.
+        missing: Vec<String>,
     },
     /// More operations than skills are made of.
     #[error("the document has {count} operations; at most {max} are supported")]

@@ -75,14 +75,15 @@ pub(super) fn selected<'d>(
     entries: Vec<Entry<'d>>,
     patterns: &[String],
 ) -> Result<Vec<Entry<'d>>, OpenApiError> {
-    for pattern in patterns {
-        if !entries.iter().any(|entry| matches(pattern, entry)) {
-            let ids =
-                entries.iter().flat_map(|entry| [Some(entry.id.as_str()), entry.operation_id]).flatten();
-            let nearest = protocol::nearest(pattern, ids);
-            let hint = nearest.map(|id| format!("; did you mean {id:?}?")).unwrap_or_default();
-            return Err(OpenApiError::NoMatch { pattern: pattern.clone(), hint });
-        }
+    let has_match = |pattern: &&String| entries.iter().any(|entry| matches(pattern, entry));
+    let no_match = |pattern: &String| {
+        let ids = entries.iter().flat_map(|entry| [Some(entry.id.as_str()), entry.operation_id]).flatten();
+        let hint = protocol::nearest(pattern, ids).map(|id| format!("; did you mean {id:?}?"));
+        format!("{pattern:?} matches no operation of the document{}", hint.unwrap_or_default())
+    };
+    let missing: Vec<String> = patterns.iter().filter(|pattern| !has_match(pattern)).map(no_match).collect();
+    if !missing.is_empty() {
+        return Err(OpenApiError::NoMatch { missing });
     }
     let is_selected = |entry: &Entry<'_>| patterns.iter().any(|pattern| matches(pattern, entry));
     Ok(entries.into_iter().filter(is_selected).collect())
