@@ -151,7 +151,9 @@ async fn same_input_gives_the_same_result_and_trail_at_every_endpoint() {
     let config: String = skills.iter().map(|(_, config, _)| config.as_str()).collect();
     let server = serve(&folder.path().join("server"), &config).await;
     for (skill, _, arguments) in &skills {
-        for endpoint in ENDPOINTS {
+        // The profile refuses arguments that break the schema, and records nothing.
+        let is_recorded = |endpoint: &&Endpoint| (*skill, endpoint.name) != ("strict", "profile fold");
+        for endpoint in ENDPOINTS.iter().filter(is_recorded) {
             let Outcome { task, state, parts } = (endpoint.call)(&server, skill, arguments).await;
             let name = endpoint.name;
             assert_eq!((state.as_str(), parts), expected(skill), "{skill} at {name}");
@@ -159,7 +161,7 @@ async fn same_input_gives_the_same_result_and_trail_at_every_endpoint() {
         }
     }
     let listed = get(&server, "/tasks?pageSize=1").await;
-    assert_eq!(listed["totalSize"], skills.len() * ENDPOINTS.len(), "{listed}");
+    assert_eq!(listed["totalSize"], skills.len() * ENDPOINTS.len() - 1, "{listed}");
 }
 
 /// Checks the task as a client of 1.0 sees it, and the line in the access log.

@@ -220,7 +220,7 @@ impl Profile {
             max_tasks: Some(1_000),
             task_policy: TaskPolicy { always_include_history: true, ..TaskPolicy::default() },
             card: CardForm {
-                modes: &["text"],
+                modes: &["text/plain"],
                 style: CardStyle { tools_in_capabilities: true, short_modes: true, ..CardStyle::default() },
                 ..CardForm::default()
             },

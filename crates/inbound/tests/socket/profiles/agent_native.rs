@@ -18,8 +18,11 @@ async fn parts_have_both_type_tags() {
     let sent = server.post(PATH, &request("message/send", &send_params("hi", ""))).await;
     assert_eq!(sent.header("a2ad-dialect"), Some("0.3;profile=agent-native"));
     let part = r#"{"kind":"text","type":"text","text":"hi"}"#;
+    let answer = format!(
+        r#"{{"kind":"message","messageId":"TASK-answer","contextId":"CTX","taskId":"TASK","role":"agent","parts":[{part}]}}"#
+    );
     let expected = format!(
-        r#"{{"kind":"task","id":"TASK","contextId":"CTX","status":{{"state":"completed","timestamp":"{NOW}"}},"artifacts":[{{"artifactId":"echo-result","name":"echo-result","parts":[{part}]}}],"history":[{{"kind":"message","messageId":"UUID","contextId":"CTX","taskId":"TASK","role":"user","parts":[{part}]}}]}}"#
+        r#"{{"kind":"task","id":"TASK","contextId":"CTX","status":{{"state":"completed","message":{answer},"timestamp":"{NOW}"}},"artifacts":[{{"artifactId":"echo-result","name":"echo-result","parts":[{part}]}}],"history":[{{"kind":"message","messageId":"UUID","contextId":"CTX","taskId":"TASK","role":"user","parts":[{part}]}},{answer}]}}"#
     );
     assert_eq!(mask(result(&sent)), expected);
     let parts = r#"[{"type":"data","data":{"a":1}},{"type":"file","file":{"name":"a","mimeType":"image/png","bytes":"AAEC"}}]"#;
@@ -37,9 +40,9 @@ async fn parts_have_both_type_tags() {
 }
 
 #[tokio::test]
-async fn message_id_is_optional_only_in_this_profile() {
+async fn message_id_is_required_where_the_profile_does_not_make_it_optional() {
     let server = Server::open().await;
-    for path in ["/", "/a2a", "/_a2a/", "/a2a/rpc"] {
+    for path in ["/", "/a2a", "/_a2a/"] {
         let answer = server.post(path, &request("message/send", &send_params("hi", ""))).await;
         assert!(error(&answer).starts_with(r#"{"code":-32602,"#), "{path}: {}", answer.body);
         assert!(error(&answer).contains("messageId"), "{path}: {}", answer.body);

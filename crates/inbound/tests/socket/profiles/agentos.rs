@@ -1,6 +1,7 @@
 //! AgentOS: the draft, with the spelling `cancelled` and the whole history.
 
 use a2ad_inbound::Profile;
+use protocol::Timestamp;
 
 use super::{call, result, server_with_profile};
 use crate::common::{NOW, Server, mask, member, request};
@@ -21,8 +22,10 @@ async fn task_includes_its_whole_history() {
     assert_eq!(sent.header("a2ad-dialect"), Some("draft;profile=agentos"));
     let part = r#"{"type":"text","text":"hi"}"#;
     let asked = format!(r#"{{"role":"user","parts":[{part}],"metadata":{{"a2ad":{{"messageId":"UUID"}}}}}}"#);
+    let answer = format!(r#"{{"role":"agent","parts":[{part}]}}"#);
+    let created = Timestamp::parse(NOW).unwrap().as_millis();
     let expected = format!(
-        r#"{{"id":"mine","sessionId":"talk","status":{{"state":"completed","timestamp":"{NOW}"}},"artifacts":[{{"name":"echo-result","parts":[{part}],"index":0}}],"history":[{asked}],"metadata":{{"from":"here"}}}}"#
+        r#"{{"id":"mine","sessionId":"talk","status":{{"state":"completed","message":{answer},"timestamp":"{NOW}"}},"artifacts":[{{"name":"echo-result","parts":[{part}],"index":0}}],"history":[{asked},{answer}],"createdAt":{created},"metadata":{{"from":"here"}}}}"#
     );
     assert_eq!(mask(result(&sent)), expected);
     let got = server.post(PATH, &request("tasks/get", r#"{"id":"mine"}"#)).await;
@@ -33,8 +36,9 @@ async fn task_includes_its_whole_history() {
         server.post(path, &request("tasks/get", &params)).await.body.matches(r#""role""#).count()
     };
     server.post(PATH, &request("tasks/send", &send_params("mine", "ho", ""))).await;
-    assert_eq!(history(PATH, "").await, 2);
-    assert_eq!(history(PATH, r#","historyLength":1"#).await, 1);
+    // The answer is in the status too.
+    assert_eq!(history(PATH, "").await, 3 + 1);
+    assert_eq!(history(PATH, r#","historyLength":1"#).await, 1 + 1);
     assert_eq!(history("/", "").await, 0);
     assert_eq!(history("/", r#","historyLength":1"#).await, 1);
     assert_eq!(history("/_a2a/", "").await, 0);
@@ -72,7 +76,7 @@ async fn card_lists_tools_and_short_modes() {
         r#""url":"http://example.test/a2a/approver","#,
         r#""capabilities":{"tools":["approver","approver-auth"],"streaming":true,"#,
         r#""authentication":{"schemes":[]}"#,
-        r#""defaultInputModes":["text","data"],"defaultOutputModes":["text","data"]"#,
+        r#""defaultInputModes":["text"],"defaultOutputModes":["text"]"#,
     ] {
         assert!(card.contains(member), "{member} in {card}");
     }
@@ -81,7 +85,7 @@ async fn card_lists_tools_and_short_modes() {
     let pure = server
         .exchange("GET /a2a/approver/.well-known/agent-card.json HTTP/1.1\r\na2a-version: 1.0", "")
         .await;
-    assert!(pure.body.contains(r#""defaultInputModes":["text/plain","application/json"]"#), "{}", pure.body);
+    assert!(pure.body.contains(r#""defaultInputModes":["text/plain"]"#), "{}", pure.body);
     // The card's declarations hold.
     let asked = call(&server, "approver", "tasks/send", &send_params("x", "jump", "")).await;
     assert_eq!(member(&asked.body, "state"), "input-required");

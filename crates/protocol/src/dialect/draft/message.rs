@@ -45,8 +45,7 @@ pub(super) fn decode_sent(node: Node<'_, '_>, names_skill: bool) -> Read<Message
     Ok(Message::new("", Role::User, vec![Part::data(node.any_object()?)]))
 }
 
-/// Whether an object can be nothing but a message, with whatever mistake: its role is one, and its parts are objects that
-/// say what they hold.
+/// Whether an object can be nothing but a message, with whatever mistake: its parts are objects that say what they hold.
 fn has_form_of_message(object: &Object<'_, '_>) -> bool {
     let is_part = |node: Node<'_, '_>| {
         let part = node.object()?;
@@ -54,9 +53,8 @@ fn has_form_of_message(object: &Object<'_, '_>) -> bool {
         let tag = says("type").or_else(|| says("kind"));
         Ok(tag.is_some_and(|tag| matches!(tag.as_ref(), "text" | "file" | "data")))
     };
-    let has_role = object.maybe("role", enums::decode_role).is_ok_and(|role| role.is_some());
     let parts = object.maybe("parts", |node| node.list(is_part)).ok().flatten().unwrap_or_default();
-    has_role && !parts.is_empty() && parts.iter().all(|is_part| *is_part)
+    !parts.is_empty() && parts.iter().all(|is_part| *is_part)
 }
 
 /// Writes a message. Its id and other fields unknown to the draft are carried in the metadata.

@@ -89,7 +89,6 @@ fn other_secrets(material: &mut Material) {
         "",
         r#","org_domain":"""#,
         r#","org_domain":"other.example""#,
-        r#","org_domain":"ACME.example""#,
         r#","org_domain":"acme.example.""#,
         r#","orgDomain":"acme.example""#,
         r#","org_domain":"acme.example\u0000""#,
