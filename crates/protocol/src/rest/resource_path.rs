@@ -250,13 +250,4 @@ mod tests {
             assert_eq!(found(path), None, "{path}");
         }
     }
-
-    #[test]
-    fn allowed_methods_are_listed() {
-        let allowed = |path| ResourcePath::parse(path).unwrap().allowed().join(", ");
-        assert_eq!(allowed("/message:send"), "POST");
-        assert_eq!(allowed("/tasks/a"), "GET, HEAD");
-        assert_eq!(allowed("/tasks/a:subscribe"), "POST, GET, HEAD");
-        assert_eq!(allowed("/tasks/a/pushNotificationConfigs/c"), "GET, HEAD, DELETE");
-    }
 }
