@@ -59,7 +59,7 @@ const ITEMS: &[Item] = &[
     test(
         12,
         "an authenticated caller sees additional skills",
-        "crates/a2ad/tests/library.rs::extended_skills_are_for_callers_who_can_get_the_extended_card",
+        "crates/a2ad/tests/library/api.rs::extended_skills_are_for_callers_who_can_get_the_extended_card",
     ),
     agents!(13, "message/send waits and returns the completed task", send_waits),
     agents!(14, "message/send with async returns immediately with a working task", send_async_returns),
@@ -114,7 +114,7 @@ const ITEMS: &[Item] = &[
     test(
         39,
         "signed tokens and a static bearer token can be used together",
-        "crates/a2ad/tests/credentials.rs::agents_accept_what_they_list_else_what_the_server_verifies",
+        "crates/a2ad/tests/library/credentials.rs::agents_accept_what_they_list_else_what_the_server_verifies",
     ),
     test(
         40,
@@ -187,7 +187,7 @@ const ITEMS: &[Item] = &[
     test(
         68,
         "the server's routes can be mounted into another HTTP app with one call",
-        "crates/a2ad/tests/library.rs::a_mounted_server_leaves_the_routes_of_the_app_intact",
+        "crates/a2ad/tests/library/api.rs::a_mounted_server_leaves_the_routes_of_the_app_intact",
     ),
     agents!(69, "the status of a completed task has the agent's text", text_in_status, on [], until 17 [Builtin, Mcp, Http, Command]),
     agents!(70, "a message without messageId works at the card's url and at /a2a", without_message_id, on [], until 17 [Builtin, Mcp, Http, Command]),

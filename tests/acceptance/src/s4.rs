@@ -59,7 +59,7 @@ const ITEMS: &[Item] = &[
     test(
         36,
         "URLs inside the private network are never fetched",
-        "crates/a2ad/tests/webhook_guard/addresses.rs::forbidden_urls_are_refused",
+        "crates/a2ad/tests/guard/addresses.rs::forbidden_urls_are_refused",
     ),
     test(
         37,

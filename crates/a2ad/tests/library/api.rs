@@ -1,7 +1,5 @@
 //! The public API of the library: custom agents, served or mounted into another app, and called through a socket.
 
-#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
-
 use std::{net::SocketAddr, time::Duration};
 
 use a2ad::{
@@ -24,7 +22,9 @@ use tokio::{
     task::JoinSet,
 };
 
-#[path = "../examples/mount.rs"]
+use super::with_timeout;
+
+#[path = "../../examples/mount.rs"]
 #[expect(dead_code, reason = "main serves until the process ends")]
 mod mount;
 
@@ -36,13 +36,6 @@ async fn shout(turn: Turn) -> Result<Outcome> {
     }
     turn.progress("shouting").await?;
     Ok(Outcome::artifact("shout", text.to_uppercase()))
-}
-
-/// The time limit of one operation.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-async fn with_timeout<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TIMEOUT, future).await.expect("the operation timed out")
 }
 
 /// An app that is served with `axum::serve` until this value is dropped.
@@ -373,7 +366,7 @@ fn serving_child(mode: &str) -> tokio::process::Child {
 /// The same, with a store at this path.
 fn serving_child_with(mode: &str, store: Option<&std::path::Path>) -> tokio::process::Child {
     tokio::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "serve_until_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "api::serve_until_killed", "--ignored", "--nocapture"])
         .env(SERVE_IN_CHILD, mode)
         .envs(store.map(|store| (STORE_OF_CHILD, store)))
         .stdin(std::process::Stdio::null())

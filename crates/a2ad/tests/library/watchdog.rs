@@ -1,7 +1,5 @@
 //! A server whose runtime hangs is ended by its watchdog.
 
-#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
-
 use std::{
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
@@ -37,7 +35,7 @@ fn hanging_server() {
 #[test]
 fn second_signal_ends_a_process_whose_runtime_hangs() {
     let mut server = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "hanging_server", "--nocapture"])
+        .args(["--exact", "watchdog::hanging_server", "--nocapture"])
         .env(HANGS, "1")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

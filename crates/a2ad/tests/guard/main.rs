@@ -1,5 +1,5 @@
-//! Webhooks with URLs that a client must not choose (T-S2), registered over a socket in both ways: with
-//! `CreateTaskPushNotificationConfig`, and with the message that starts a task.
+//! URLs that a client or an issuer must not choose (T-S2): webhooks, registered over a socket in both ways, with
+//! `CreateTaskPushNotificationConfig` and with the message that starts a task, and the keys of token issuers.
 //!
 //! The tests with connections run in the network namespace of the dialler's guard, in which every address has a listener
 //! that would notice a connection.
@@ -27,5 +27,6 @@ mod server;
 mod webhooks;
 
 mod addresses;
+mod issuer_keys;
 mod names;
 mod responses;

@@ -1,7 +1,5 @@
 //! Addresses that a server of the library refuses.
 
-#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
-
 use a2ad::{
     Card, Server,
     agents::Echo,

@@ -1,8 +1,5 @@
 //! Skills with backends through the public API: a real HTTP function and a real MCP server behind agents of a builder.
 
-#![cfg(all(feature = "mcp", feature = "openapi"))]
-#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
-
 use std::time::Duration;
 
 use a2ad::{
@@ -19,8 +16,7 @@ use axum::{Router, routing::post};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// The time limit of one operation.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use super::with_timeout;
 
 /// An MCP server with the tool `shout`, in the revision that begins with `initialize`.
 const MCP_SERVER: &str = r#"
@@ -35,10 +31,6 @@ while read -r line; do
     printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done
 "#;
-
-async fn with_timeout<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TIMEOUT, future).await.expect("the operation timed out")
-}
 
 /// An HTTP function that returns its arguments.
 struct Function {

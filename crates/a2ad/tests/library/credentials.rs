@@ -1,8 +1,6 @@
 //! Credentials of a server built with the library: what agents accept, and which addresses it may listen on.
 
-#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
-
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
 use a2ad::{
     Builder, Card, Client, ServeError, Server,
@@ -15,13 +13,10 @@ use a2ad::{
 use testkit::http1;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
+use super::with_timeout;
+
 const TOKEN: &str = "0123456789abcdef";
 const SECRET: &str = "a secret of 24 bytes ...";
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-async fn with_timeout<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TIMEOUT, future).await.expect("the operation timed out")
-}
 
 /// Lists the tasks of an agent; returns the kind of the error.
 async fn call(url: &str, token: Option<&str>) -> Result<(), ErrorKind> {
@@ -159,7 +154,7 @@ fn protected(mode: &str) -> Builder {
 async fn address_that_others_can_reach_is_served_when_it_is_decided_who_may_call() {
     for (mode, without, with) in [("listed", 401, 200), ("configured", 401, 200), ("anonymous", 200, 200)] {
         let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "serve_until_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "credentials::serve_until_killed", "--ignored", "--nocapture"])
             .env(SERVE_IN_CHILD, mode)
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())

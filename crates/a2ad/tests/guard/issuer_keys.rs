@@ -1,26 +1,4 @@
 //! Where the keys of token issuers are fetched from: an address that a discovery document names may not be local.
-//!
-//! The tests run in the network namespace of the dialler's guard, in which every address has a listener that would
-//! notice a connection.
-
-#![cfg(feature = "backends")]
-#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
-#![allow(clippy::disallowed_methods, reason = "the tests open connections of their own")]
-
-// The modules of the guard's tests name the crate like this.
-extern crate outbound as a2ad_outbound;
-
-#[path = "../../../outbound/tests/guard/listeners.rs"]
-#[allow(dead_code, reason = "the tests of the guard use the rest")]
-mod listeners;
-#[path = "../../../outbound/tests/guard/name_server.rs"]
-#[allow(dead_code, reason = "the tests of the guard use the rest")]
-mod name_server;
-#[path = "../../../outbound/tests/guard/namespace.rs"]
-mod namespace;
-#[path = "../../../outbound/tests/guard/spellings.rs"]
-#[allow(dead_code, reason = "the tests of the guard use the rest")]
-mod spellings;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -38,9 +16,10 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::{
+use super::{
     listeners::Listeners,
     name_server::{FORBIDDEN_NAMES, NameServer},
+    namespace, spellings,
 };
 
 fn fetcher(allow: &[&str]) -> IssuerKeyFetcher {
@@ -56,7 +35,7 @@ fn forbidden_hosts() -> Vec<String> {
 
 #[test]
 fn discovered_keys_are_fetched_from_public_addresses_only() {
-    namespace::run("discovered_keys_are_fetched_from_public_addresses_only", async || {
+    namespace::run("issuer_keys::discovered_keys_are_fetched_from_public_addresses_only", async || {
         let _names = NameServer::start().await;
         let listeners = Listeners::start().await;
         let fetcher = fetcher(&[]);
@@ -96,7 +75,7 @@ fn discovered_keys_are_fetched_from_public_addresses_only() {
 /// The whole way: a token of a configured issuer, whose discovery document names an address.
 #[test]
 fn discovery_document_cannot_name_local_keys() {
-    namespace::run("discovery_document_cannot_name_local_keys", async || {
+    namespace::run("issuer_keys::discovery_document_cannot_name_local_keys", async || {
         let _names = NameServer::start().await;
         let listeners = Listeners::start().await;
         let issuer = DiscoveryServer::start().await;
