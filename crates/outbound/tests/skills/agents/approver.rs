@@ -2,7 +2,7 @@
 
 use protocol::{Json, Part};
 
-use crate::common::TestServer;
+use super::common::TestServer;
 
 #[tokio::test]
 async fn approval_completes_and_denial_rejects() {

@@ -1,24 +1,21 @@
 //! Test harness: an engine with one agent, and the events of a turn as short lines, one per event.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use a2ad_outbound::agents;
 use engine::{
-    Agent, AgentInfo, AgentResult, Call, CallResponse, Catalog, Clock, DynAgent, Engine, ExecutionPolicy,
-    Feed, Frame, Limits, Outcome, RegisteredAgent, Scope, Skill, SkillSet, StreamItem, Turn,
+    Agent, AgentInfo, AgentResult, Call, CallResponse, DynAgent, ExecutionPolicy, Frame, Outcome, Scope,
+    Skill, SkillSet, StreamItem, Turn,
 };
-use protocol::{
-    CancelTask, Content, Event, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskId, dialect::v1,
-};
-use store::Sqlite;
+use protocol::{Content, Event, Message, Operation, Part, Reply, SendMessage, Task, TaskId};
 use tempfile::TempDir;
 
-/// Timeout of every wait in these tests.
-const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) use crate::engine_host::message;
+use crate::engine_host::{EngineHost, with_timeout};
 
 /// An engine with one agent.
 pub(crate) struct TestServer {
-    engine: Engine,
+    engine: EngineHost,
     /// What every message names.
     skill: Option<&'static str>,
     _folder: TempDir,
@@ -49,13 +46,7 @@ impl TestServer {
     /// With any agent.
     pub(crate) fn with(info: AgentInfo, skills: impl Into<SkillSet>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (feed, clock) = (Feed::default(), Clock::system());
-        let options =
-            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
-        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let registered = RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, skills);
-        let catalog = Catalog::new("agent", [registered]);
-        let engine = Engine::start(Arc::new(store), feed, catalog, clock, Limits::default());
+        let engine = EngineHost::start(folder.path(), info, skills);
         Self { engine, skill: None, _folder: folder }
     }
 
@@ -83,7 +74,7 @@ impl TestServer {
         let mut output = TurnOutput { task: message.task_id.clone(), lines: Vec::new() };
         let request = SendMessage { skill: self.skill.map(Into::into), ..SendMessage::new(message) };
         let operation = Operation::SendStreamingMessage(request);
-        let CallResponse::Stream(mut stream) = self.call(operation).await else { panic!("no stream") };
+        let CallResponse::Stream(mut stream) = self.engine.call(operation).await else { panic!("no stream") };
         while let StreamItem::Frames(frames) = with_timeout(stream.next()).await.unwrap() {
             for frame in frames {
                 match frame {
@@ -97,19 +88,18 @@ impl TestServer {
 
     /// Sends a message without waiting for the outcome.
     pub(crate) async fn send_immediate(&self, message: Message) -> Task {
-        let req = SendMessage { return_immediately: true, ..SendMessage::new(message) };
-        self.task(Operation::SendMessage(req)).await
+        self.engine.send_immediate(message).await
     }
 
     /// Sends a message and waits for the settled task.
     pub(crate) async fn send_and_wait(&self, message: Message) -> Task {
-        self.task(Operation::SendMessage(SendMessage::new(message))).await
+        self.engine.task(Operation::SendMessage(SendMessage::new(message))).await
     }
 
     /// Sends a message as another caller and waits for the settled task.
     pub(crate) async fn send_as(&self, caller: Scope, message: Message) -> Task {
         let operation = Operation::SendMessage(SendMessage::new(message));
-        match with_timeout(self.engine.call(Call::new(caller), operation)).await.unwrap() {
+        match with_timeout(self.engine.0.call(Call::new(caller), operation)).await.unwrap() {
             CallResponse::Reply(Reply::SentTask(task)) => task,
             _ => panic!("no task"),
         }
@@ -119,23 +109,11 @@ impl TestServer {
     pub(crate) async fn send_for_skill(&self, skill: &str, text: &str) -> Task {
         let message = message(vec![Part::text(text)]);
         let req = SendMessage { skill: Some(skill.into()), ..SendMessage::new(message) };
-        self.task(Operation::SendMessage(req)).await
+        self.engine.task(Operation::SendMessage(req)).await
     }
 
     pub(crate) async fn cancel(&self, id: &TaskId) -> Task {
-        self.task(Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None })).await
-    }
-
-    async fn task(&self, operation: Operation) -> Task {
-        match self.call(operation).await {
-            CallResponse::Reply(Reply::SentTask(task) | Reply::Task(task)) => task,
-            _ => panic!("no task"),
-        }
-    }
-
-    async fn call(&self, operation: Operation) -> CallResponse {
-        let call = Call::new(Scope::anonymous("default", "agent"));
-        with_timeout(self.engine.call(call, operation)).await.unwrap()
+        self.engine.cancel(id).await
     }
 }
 
@@ -147,31 +125,9 @@ pub(crate) struct TurnOutput {
     pub(crate) lines: Vec<String>,
 }
 
-/// A client message.
-pub(crate) fn message(parts: Vec<Part>) -> Message {
-    Message::new("m", Role::User, parts)
-}
-
-async fn with_timeout<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("test timed out")
-}
-
 fn line(event: &Event) -> String {
-    match event {
-        Event::Status(update) => {
-            let state =
-                v1::task::state_name(update.status.state).trim_start_matches("TASK_STATE_").to_lowercase();
-            let output = update.status.message.as_ref().map(|message| format!(": {}", show(&message.parts)));
-            format!("{state}{}", output.unwrap_or_default())
-        }
-        Event::Artifact(update) => {
-            let append = if update.append { "+" } else { "" };
-            let last = if update.last_chunk { "" } else { "…" };
-            format!("artifact {}{append}: {}{last}", update.artifact.id, show(&update.artifact.parts))
-        }
-        Event::Message(message) => format!("message: {}", show(&message.parts)),
-        Event::Task(_) => panic!("a log has no task entries"),
-    }
+    let line = crate::engine_host::line(event, "…", show);
+    if matches!(event, Event::Artifact(_)) { format!("artifact {line}") } else { line }
 }
 
 pub(crate) fn show(parts: &[Part]) -> String {

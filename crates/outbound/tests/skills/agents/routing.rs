@@ -10,7 +10,7 @@ use engine::{
 };
 use protocol::{Json, Part, model::AgentSkill};
 
-use crate::common::{TestServer, message, show};
+use super::common::{TestServer, message, show};
 
 const DEMO: &str = include_str!("routing/demo.txt");
 const TOOLS: &str = include_str!("routing/tools.txt");

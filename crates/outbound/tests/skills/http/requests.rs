@@ -7,7 +7,7 @@ use a2ad_outbound::{
     dial::Dialer,
 };
 
-use crate::{
+use super::{
     function::{Function, Received},
     server::TestServer,
 };

@@ -7,22 +7,15 @@ use a2ad_outbound::{
     dial::Dialer,
     skill::BackendSkill,
 };
-use engine::{
-    AgentInfo, Call, CallResponse, Catalog, Clock, Engine, Feed, Frame, Limits, OnCrash, RegisteredAgent,
-    Scope, SkillSet, StreamItem, TaskStream,
-};
-use protocol::{
-    CancelTask, Content, Event, Json, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskId,
-    dialect::v1,
-};
-use store::Sqlite;
+use engine::{AgentInfo, CallResponse, Frame, OnCrash, SkillSet, StreamItem, TaskStream};
+use protocol::{Content, Json, Operation, Part, SendMessage, Task, TaskId};
 use tempfile::TempDir;
 
-use crate::function::with_timeout;
+use crate::engine_host::{EngineHost, line, message, with_timeout};
 
 /// An engine with one skill.
 pub(crate) struct TestServer {
-    engine: Engine,
+    engine: EngineHost,
     _folder: TempDir,
 }
 
@@ -35,38 +28,22 @@ impl TestServer {
 
     pub(crate) fn with(skill: BackendSkill) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (feed, clock) = (Feed::default(), Clock::system());
-        let options =
-            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
-        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let info = AgentInfo { id: "agent".into(), ..info() };
-        let registered = RegisteredAgent::new(info, SkillSet::separate([skill.into()]));
-        let catalog = Catalog::new("agent", [registered]);
-        let engine = Engine::start(Arc::new(store), feed, catalog, clock, Limits::default());
+        let engine = EngineHost::start(folder.path(), info(), SkillSet::separate([skill.into()]));
         Self { engine, _folder: folder }
     }
 
     /// Calls the skill with these arguments.
     pub(crate) async fn call(&self, arguments: &str) -> Events {
         let parts = vec![Part::data(Json::parse(arguments).unwrap())];
-        let message = SendMessage::new(Message::new("m", Role::User, parts));
-        match self.run(Operation::SendStreamingMessage(message)).await {
+        let message = SendMessage::new(message(parts));
+        match self.engine.call(Operation::SendStreamingMessage(message)).await {
             CallResponse::Stream(stream) => Events { stream, task: None, unread: Vec::new() },
             _ => panic!("no stream"),
         }
     }
 
     pub(crate) async fn cancel(&self, id: &TaskId) -> Task {
-        let cancel = CancelTask { id: id.clone(), metadata: None, tenant: None };
-        match self.run(Operation::CancelTask(cancel)).await {
-            CallResponse::Reply(Reply::Task(task)) => task,
-            _ => panic!("no task"),
-        }
-    }
-
-    async fn run(&self, operation: Operation) -> CallResponse {
-        let call = Call::new(Scope::anonymous("default", "agent"));
-        with_timeout(self.engine.call(call, operation)).await.unwrap()
+        self.engine.cancel(id).await
     }
 }
 
@@ -88,7 +65,7 @@ impl Events {
             for frame in frames {
                 match frame {
                     Frame::Snapshot { task, .. } => self.task = Some(task.id.clone()),
-                    Frame::Entry { entry, .. } => self.unread.push(line(entry.event().unwrap())),
+                    Frame::Entry { entry, .. } => self.unread.push(line(entry.event().unwrap(), "", show)),
                 }
             }
         }
@@ -113,23 +90,6 @@ fn info() -> AgentInfo {
         version: "1".into(),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
-    }
-}
-
-fn line(event: &Event) -> String {
-    match event {
-        Event::Status(update) => {
-            let state =
-                v1::task::state_name(update.status.state).trim_start_matches("TASK_STATE_").to_lowercase();
-            let output = update.status.message.as_ref().map(|message| format!(": {}", show(&message.parts)));
-            format!("{state}{}", output.unwrap_or_default())
-        }
-        Event::Artifact(update) => {
-            let append = if update.append { "+" } else { "" };
-            format!("{}{append}: {}", update.artifact.id, show(&update.artifact.parts))
-        }
-        Event::Message(message) => format!("message: {}", show(&message.parts)),
-        Event::Task(_) => panic!("a log has no task entries"),
     }
 }
 

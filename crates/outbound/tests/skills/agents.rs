@@ -1,7 +1,5 @@
 //! Tests of the built-in agents through an engine, one file per agent.
 
-#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
-
 mod common;
 
 mod approver;

@@ -6,7 +6,7 @@ use a2ad_outbound::{
 };
 use protocol::model::Secret;
 
-use crate::{
+use super::{
     function::{Function, Received},
     server::TestServer,
 };

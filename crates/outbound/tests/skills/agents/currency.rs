@@ -2,7 +2,7 @@
 
 use protocol::{Content, Json, Message, Part, TaskState};
 
-use crate::common::{TestServer, message, show};
+use super::common::{TestServer, message, show};
 
 const LOOKING: &str = "working: Looking up the exchange rates...";
 const PROCESSING: &str = "working: Processing the exchange rates..";

@@ -6,7 +6,7 @@ use a2ad_outbound::agents::{self, Tck};
 use engine::DynAgent;
 use protocol::{Message, Part, Role, TaskState};
 
-use crate::common::TestServer;
+use super::common::TestServer;
 
 fn server() -> TestServer {
     let millis = Duration::from_millis;

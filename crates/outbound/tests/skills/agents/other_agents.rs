@@ -3,7 +3,7 @@
 
 use protocol::{Content, Part};
 
-use crate::common::{TestServer, message};
+use super::common::{TestServer, message};
 
 #[tokio::test]
 async fn reminder_reports_its_delay_and_completes_later() {

@@ -2,7 +2,7 @@
 
 use a2ad_outbound::backends::http::HttpConfig;
 
-use crate::{
+use super::{
     function::{Function, Received},
     server::{Events, TestServer},
 };

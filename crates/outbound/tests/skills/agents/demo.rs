@@ -4,7 +4,7 @@ use a2ad_outbound::agents;
 use engine::{Agent as _, Skill, SkillSet};
 use protocol::{Part, model::AgentSkill};
 
-use crate::common::{TestServer, message};
+use super::common::{TestServer, message};
 
 #[tokio::test]
 async fn keywords_choose_the_skill() {

@@ -2,7 +2,7 @@
 
 use protocol::{Content, Json, Part, TaskState};
 
-use crate::common::{TestServer, message};
+use super::common::{TestServer, message};
 
 #[tokio::test]
 async fn parts_are_returned_unchanged() {

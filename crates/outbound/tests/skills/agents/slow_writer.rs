@@ -1,6 +1,6 @@
 //! The slow writer writes section by section.
 
-use crate::common::TestServer;
+use super::common::TestServer;
 
 #[tokio::test]
 async fn second_text_in_the_same_task_starts_at_section_one() {

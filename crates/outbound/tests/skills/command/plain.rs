@@ -3,7 +3,7 @@
 use a2ad_outbound::backends::command::CommandTool;
 use protocol::{Message, Part};
 
-use crate::common::{TestServer, data, message, run, shell, text_of};
+use super::common::{TestServer, data, message, run, shell, text_of};
 
 #[tokio::test]
 async fn one_object_or_array_is_data_however_slowly_it_is_written() {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use a2ad_outbound::backends::http::HttpConfig;
 
-use crate::{function::Function, server::TestServer};
+use super::{function::Function, server::TestServer};
 
 async fn server(function: &Function, method: &str) -> TestServer {
     TestServer::new(&HttpConfig { method: method.into(), ..HttpConfig::new(function.url("/")) })

@@ -1,6 +1,6 @@
 //! A command that writes JSON lines.
 
-use crate::common::{TestServer, answer, jsonl, message, run, with_timeout};
+use super::common::{TestServer, answer, jsonl, message, run, with_timeout};
 
 use protocol::Part;
 

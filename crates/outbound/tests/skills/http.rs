@@ -1,8 +1,5 @@
 //! Tests of HTTP functions and of operations of OpenAPI documents through an engine with a real store, over real sockets.
 
-#![cfg(feature = "backends")]
-#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
-
 mod function;
 mod server;
 

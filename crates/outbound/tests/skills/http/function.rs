@@ -1,18 +1,13 @@
 //! An HTTP function that the test plays itself: it takes requests from a socket and responds with bytes.
 
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
-/// Timeout of every wait in these tests.
-pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
-
-pub(crate) async fn with_timeout<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("test timed out")
-}
+use crate::engine_host::with_timeout;
 
 /// A listener on a free port of the loopback interface.
 pub(crate) struct Function {

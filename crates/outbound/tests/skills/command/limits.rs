@@ -8,7 +8,7 @@ use std::{
 use a2ad_outbound::backends::command::CommandTool;
 use protocol::{Part, TaskState};
 
-use crate::common::{TestServer, message, run, shell, text_of, with_timeout};
+use super::common::{TestServer, message, run, shell, text_of, with_timeout};
 
 /// How long a canceled call may still have processes.
 const STOP_TIME: Duration = Duration::from_secs(6);
