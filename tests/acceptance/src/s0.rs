@@ -46,7 +46,7 @@ const ITEMS: &[Item] = &[
     test(
         14,
         "POST /_a2a/ accepts JSON-RPC, with and without the trailing slash",
-        "crates/inbound/tests/socket/endpoints.rs::endpoints_accept_a_trailing_slash",
+        "crates/inbound/tests/socket/endpoints.rs::every_endpoint_serves_the_same_agent_in_every_generation",
     ),
     agents!(15, "the named skill receives the message as its arguments, unchanged", exact_arguments, on [Builtin, Http, Command], until 17 [Mcp]),
     not_yet(16, "a tenant can allow anonymous calls", 24),

@@ -64,7 +64,7 @@ const ITEMS: &[Item] = &[
     test(
         37,
         "task methods require a bearer token",
-        "crates/inbound/tests/socket/access.rs::agent_that_requires_credential_rejects_calls_and_lists_schemes",
+        "crates/inbound/tests/socket/access.rs::agent_that_requires_credential_rejects_calls",
     ),
     test(
         38,

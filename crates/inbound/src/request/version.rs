@@ -95,38 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn patch_numbers_are_ignored_and_unknown_versions_kept() {
-        for (text, dialect) in [
-            ("1.0", Dialect::V1),
-            ("1", Dialect::V1),
-            ("1.0.1", Dialect::V1),
-            (" 1.0 ", Dialect::V1),
-            ("0.3", Dialect::V03),
-            ("0.3.0", Dialect::V03),
-            ("0.2.6", Dialect::V03),
-            ("0.1", Dialect::Draft),
-            ("0.0.1", Dialect::Draft),
-        ] {
-            assert_eq!(of(text), Version::Named(dialect), "{text}");
-        }
-        for text in ["1.1", "2.0", "0.5", "99.0", "abc", "10", "1.00", "0"] {
-            assert_eq!(of(text), Version::Unknown(text.into()));
-        }
-        assert_eq!(of(""), Version::Absent);
-    }
-
-    #[test]
-    fn query_parameter_is_used_without_header() {
-        let none = HeaderMap::new();
-        let of = |uri| Version::of(&none, &Uri::from_static(uri));
-        assert_eq!(of("/?A2A-Version=1.0"), Version::Named(Dialect::V1));
-        assert_eq!(of("/?x=1&a2a-version=0.3"), Version::Named(Dialect::V03));
-        assert_eq!(of("/?A2A-Version=%31%2e0"), Version::Named(Dialect::V1));
-        assert_eq!(of("/?A2A-Version=%31%zz"), Version::Unknown("1%zz".into()));
-        assert_eq!(of("/"), Version::Absent);
-    }
-
-    #[test]
     fn long_unknown_version_is_truncated() {
         let Version::Unknown(echoed) = of(&"9".repeat(10_000)) else { panic!("expected an unknown version") };
         assert_eq!(echoed, "9".repeat(64));

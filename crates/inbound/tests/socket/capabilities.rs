@@ -220,6 +220,9 @@ async fn required_extension_must_be_named_by_clients_of_1_0() {
             );
         }
     }
+    // The card, which names the extension, can be read without it; here it is off.
+    let card = ask(&server, "a2a-version: 1.0", "GetExtendedAgentCard", "{}").await;
+    assert_eq!(code(&card), Some(-32004), "{}", card.body);
     // Naming the extension in the message is sufficient.
     let using = send_params("a sections=1 delay=1ms", r#","extensions":["urn:test:must"]"#);
     let answer = ask(&server, "a2a-version: 1.0", "SendMessage", &using).await;
@@ -229,6 +232,9 @@ async fn required_extension_must_be_named_by_clients_of_1_0() {
         let client = Client { server: &server, path: "/a2a/slow-writer", generation };
         assert_eq!(code(&client.try_send(UserMessage::new("a sections=1 delay=1ms")).await), None);
     }
+    let draft = Generation::Draft.send_params(UserMessage::new("a sections=1 delay=1ms"));
+    let answer = ask(&server, "a2a-extensions: urn:test:may", "tasks/send", &draft).await;
+    assert_eq!(code_and_extensions(&answer), (None, None, None), "{}", answer.body);
     let params = Generation::V03.send_params(UserMessage::new("a sections=1 delay=1ms"));
     let answer = ask(&server, "x-a2a-extensions: urn:test:may", "message/send", &params).await;
     assert_eq!(code_and_extensions(&answer), (None, None, Some("urn:test:may".into())), "{}", answer.body);

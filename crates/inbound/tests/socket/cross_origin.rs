@@ -100,23 +100,6 @@ fn every_route() -> [Route; 23] {
 }
 
 #[tokio::test]
-async fn foreign_host_is_refused_on_every_route_but_healthz() {
-    let server = open(|_| {}).await;
-    let cards = [CARD, "/.well-known/agent.json", "/a2a/echo/.well-known/agent-card.json"];
-    for host in ["evil.test", "evil.test:4242", "localhost.evil.test", "127.1:4242", "0.0.0.0:4242"] {
-        for (line, headers, body) in every_route() {
-            let headers = [headers, &[("host", host)]].concat();
-            check_refused(&ask(&server, line, &headers, &body).await, &format!("{host} {line}"));
-        }
-        for card in cards {
-            check_refused(&ask(&server, &format!("GET {card}"), &[("host", host)], "").await, card);
-        }
-        assert_eq!(ask(&server, "GET /healthz", &[("host", host)], "").await.status, 200);
-    }
-    check_no_task(&server).await;
-}
-
-#[tokio::test]
 async fn loopback_names_and_configured_hosts_are_served() {
     let server = open(|options| {
         options.public_url = Some("https://agents.example/below".into());
@@ -253,6 +236,7 @@ async fn http2_checks_authority_and_origin() {
         (channel.uri("/"), Some(("origin", EVIL)), 403),
         (channel.uri("/"), Some(("origin", APP)), 200),
         ("http://evil.test/".to_owned(), None, 403),
+        (channel.uri("/"), Some(("host", "localhost:2")), 200),
         (channel.uri("/"), Some(("host", "evil.test")), 403),
     ] {
         let mut request = Request::post(&uri);
@@ -303,33 +287,39 @@ async fn json_rpc_of_a_foreign_page_runs_no_agent_without_content_type() {
     check_no_task(&server).await;
 }
 
+/// The host, the origin, and what a browser says of a page that embeds a URL, for example as an image.
 #[tokio::test]
-async fn foreign_origin_is_refused_on_every_route_but_cards() {
+async fn foreign_requests_are_refused_on_every_route_but_cards() {
     let server = open(allow_app).await;
-    for (line, headers, body) in every_route() {
-        let headers = [headers, &[("origin", EVIL)]].concat();
-        check_refused(&ask(&server, line, &headers, &body).await, line);
-    }
-    check_refused(&ask(&server, "GET /healthz", &[("origin", EVIL)], "").await, "healthz");
-    let preflight = [("origin", EVIL), ("access-control-request-method", "POST")];
-    check_refused(&ask(&server, "OPTIONS /", &preflight, "").await, "preflight");
-    let twice = [("origin", APP), ("origin", EVIL)];
-    check_refused(&ask(&server, "GET /tasks", &twice, "").await, "two origins");
-    check_no_task(&server).await;
-}
-
-/// A page that embeds a URL, for example as an image, sends no `Origin`.
-#[tokio::test]
-async fn embedding_by_a_foreign_page_is_refused_on_every_route_but_cards() {
-    let server = open(allow_app).await;
-    for site in ["cross-site", "same-site"] {
-        let embedded = [("sec-fetch-site", site), ("sec-fetch-dest", "image")];
+    let foreign = [("host", "evil.test"), ("host", "evil.test:4242"), ("host", "localhost.evil.test")];
+    let foreign =
+        foreign.into_iter().chain([("host", "127.1:4242"), ("host", "0.0.0.0:4242"), ("origin", EVIL)]);
+    let sites = ["cross-site", "same-site"].map(|site| ("sec-fetch-site", site));
+    for header in foreign.chain(sites) {
+        let (name, _) = header;
+        let given = [header, ("sec-fetch-dest", "image")];
+        let given = if name == "sec-fetch-site" { &given[..] } else { &given[..1] };
         for (line, headers, body) in every_route() {
-            let answer = ask(&server, line, &[headers, &embedded].concat(), &body).await;
-            check_refused(&answer, line);
-            assert!(answer.body.contains("Sec-Fetch-Site: "), "{}", answer.body);
+            let answer = ask(&server, line, &[headers, given].concat(), &body).await;
+            check_refused(&answer, &format!("{header:?} {line}"));
+            assert!(name != "sec-fetch-site" || answer.body.contains("Sec-Fetch-Site: "), "{}", answer.body);
         }
-        assert_eq!(ask(&server, &format!("GET {CARD}"), &embedded, "").await.status, 200);
+        for card in [CARD, "/.well-known/agent.json", "/a2a/echo/.well-known/agent-card.json"] {
+            let answer = ask(&server, &format!("GET {card}"), given, "").await;
+            if name == "host" {
+                check_refused(&answer, card)
+            } else {
+                assert_eq!(answer.status, 200, "{card}")
+            }
+        }
+        let healthz = ask(&server, "GET /healthz", given, "").await;
+        match name {
+            "host" => assert_eq!(healthz.status, 200),
+            "origin" => check_refused(&healthz, "healthz"),
+            _ => {}
+        }
+    }
+    for site in ["cross-site", "same-site"] {
         let link = [("sec-fetch-site", site), ("sec-fetch-dest", "document")];
         assert_eq!(ask(&server, "GET /", &link, "").await.status, 200);
     }
@@ -337,6 +327,10 @@ async fn embedding_by_a_foreign_page_is_refused_on_every_route_but_cards() {
         let own = [("sec-fetch-site", site), ("sec-fetch-dest", "empty")];
         assert_eq!(ask(&server, "GET /tasks", &own, "").await.status, 200);
     }
+    let preflight = [("origin", EVIL), ("access-control-request-method", "POST")];
+    check_refused(&ask(&server, "OPTIONS /", &preflight, "").await, "preflight");
+    let twice = [("origin", APP), ("origin", EVIL)];
+    check_refused(&ask(&server, "GET /tasks", &twice, "").await, "two origins");
     check_no_task(&server).await;
 }
 

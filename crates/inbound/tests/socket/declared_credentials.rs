@@ -263,6 +263,9 @@ async fn challenge_names_every_scheme_and_marks_an_invalid_token() {
         (&[ApiKey], "\r\nauthorization: Bearer x", KEY),
         (&[Bearer, ApiKey], "", &format!("Bearer, {KEY}")),
         (&[Bearer, ApiKey], "\r\nauthorization: Bearer x", &both),
+        // Each scheme once.
+        (&[Jwt, ApiKey, AuthMethod::Oidc, Bearer], "", &format!("Bearer, {KEY}")),
+        (&[Jwt, ApiKey, AuthMethod::Oidc, Bearer], "\r\nauthorization: Bearer x", &both),
         // Of a method that the agent does not accept.
         (&[Jwt], &format!("\r\nauthorization: Bearer {TOKEN}"), INVALID),
         // Optional credentials must be valid too.

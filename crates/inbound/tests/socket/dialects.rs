@@ -84,7 +84,7 @@ async fn method_name_selects_the_generation() {
     for method in SLASHED {
         check(Some("1.0"), method, ("1.0", -32601)).await;
     }
-    for version in ["9", "1.1", "2.0", "0.5", "0", "abc", "1.0-beta"] {
+    for version in ["9", "10", "1.00", "1.1", "2.0", "0.5", "0", "abc", "1.0-beta"] {
         for method in SLASHED.into_iter().chain(["SendMessage", "GetTask", "tasks/make"]) {
             check(Some(version), method, ("1.0", -32009)).await;
         }
@@ -227,6 +227,7 @@ async fn version_header_overrides_the_query_parameter() {
         ("/?x=y&a2a-version=0.3", "", "0.3"),
         ("/?A2A-Version=0.1", "", "draft"),
         ("/?A2A-Version=", "", "draft"),
+        ("/?A2A-Version=%31%2e0", "", "1.0"),
         ("/?A2A-Version=1.0", "\r\na2a-version: 0.3", "0.3"),
         ("/?A2A-Version=0.3", "\r\nA2A-VERSION: 1.0", "1.0"),
     ];
@@ -234,8 +235,10 @@ async fn version_header_overrides_the_query_parameter() {
         let answer = server.exchange(&format!("POST {path} HTTP/1.1{header}"), &unknown).await;
         assert_eq!(dialect_and_code(&answer), (dialect.into(), -32601), "{path} {header}");
     }
-    let answer = server.post("/?A2A-Version=7.7", &of("message/send")).await;
-    assert_eq!(dialect_and_code(&answer), ("1.0".into(), -32009));
+    for unknown in ["7.7", "%31%zz"] {
+        let answer = server.post(&format!("/?A2A-Version={unknown}"), &of("message/send")).await;
+        assert_eq!(dialect_and_code(&answer), ("1.0".into(), -32009));
+    }
 }
 
 #[tokio::test]
@@ -297,6 +300,18 @@ async fn methods_of_a_disabled_generation_are_rejected() {
         (none, None, "SendMessage", ("1.0", 0)),
         (AcceptedVersions { lenient_version: false, ..all }, None, "SendMessage", ("1.0", -32009)),
         (AcceptedVersions { lenient_version: false, ..all }, Some(""), "GetTask", ("1.0", -32009)),
+        (
+            AcceptedVersions { draft: false, lenient_version: false, ..all },
+            None,
+            "tasks/send",
+            ("draft", -32004),
+        ),
+        (
+            AcceptedVersions { draft: false, lenient_version: false, ..all },
+            None,
+            "tasks/get",
+            ("0.3", -32001),
+        ),
         (AcceptedVersions { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("1.0", 0)),
         (AcceptedVersions { lenient_version: false, ..all }, None, "message/send", ("0.3", 0)),
         (AcceptedVersions { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),

@@ -293,26 +293,3 @@ async fn error_is_an_event_for_legacy_streaming_clients() {
     let nobody = server.exchange(head, &missing).await;
     assert_eq!((nobody.status, nobody.header("content-type")), (404, Some("application/json")));
 }
-
-/// Without a version, a stream is in the generation in which its task was created.
-#[tokio::test]
-async fn resubscription_without_version_is_in_the_generation_of_the_task() {
-    let server = Server::open().await;
-    for (generation, label) in
-        [(Generation::Draft, "draft"), (Generation::V03, "0.3"), (Generation::V1, "0.3")]
-    {
-        let client = Client { server: &server, path: "/", generation };
-        let id = client.send(UserMessage::new("hi")).await.id;
-        let mut wire = server.connect().await;
-        let body = request("tasks/resubscribe", &format!(r#"{{"id":"{id}"}}"#));
-        wire.send("POST / HTTP/1.1\r\nlast-event-id: 2", &body).await;
-        let head = wire.head().await;
-        assert_eq!(
-            head.header("a2ad-dialect"),
-            Some(format!("{label};profile=neutral").as_str()),
-            "{generation:?}"
-        );
-        let numbers: Vec<u64> = results(&mut wire).await.into_iter().map(|(number, _)| number).collect();
-        assert_eq!(numbers, [2, 3, 4], "{generation:?}");
-    }
-}

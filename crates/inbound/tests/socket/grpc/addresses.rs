@@ -5,7 +5,7 @@ use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
 
 use super::{BOTH, send, task, user_message};
 use crate::common::{
-    Server, Setup,
+    Setup,
     agents::{chats, fails},
     channel::Channel,
 };
@@ -23,7 +23,7 @@ async fn kind(channel: &Channel, operation: &Operation, metadata: &[(&str, &str)
 async fn tenant_may_name_an_agent() {
     let server = Setup { agents: vec![chats(), fails()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
-    for tenant in ["", "default", "default/echo", "/echo"] {
+    for tenant in ["", "default", "default/", "default/echo", "/echo"] {
         let made = task(channel.ask(Service::V1, &to(tenant, "hi")).await);
         assert_eq!(made.artifacts[0].parts, [Part::text("hi")], "{tenant}");
     }
@@ -39,7 +39,7 @@ async fn tenant_may_name_an_agent() {
     };
     assert_eq!(task(channel.ask(Service::V1, &get("default/fails")).await), failed);
     assert_eq!(kind(&channel, &get("default/echo"), &[]).await, (5, ErrorKind::TaskNotFound));
-    for tenant in ["acme", "acme/echo", "default/nobody", "echo"] {
+    for tenant in ["acme", "acme/echo", "default/nobody", "default/a/b", "echo"] {
         assert_eq!(kind(&channel, &to(tenant, "hi"), &[]).await, (5, ErrorKind::AgentDisabled), "{tenant}");
     }
 }
@@ -113,7 +113,7 @@ async fn metadata_may_name_an_agent_in_both_services() {
     let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
-        for agent in ["fails", "default/fails"] {
+        for agent in ["fails", " fails ", "default/fails"] {
             let operation = send("hi");
             let outcome = channel.call(service, &operation, &[("a2a-agent", agent)]).await;
             let failed = task(outcome.reply(service, &operation));
@@ -123,6 +123,9 @@ async fn metadata_may_name_an_agent_in_both_services() {
     let agent = [("a2a-agent", "fails")];
     assert_eq!(kind(&channel, &to("default/echo", "hi"), &agent).await, (3, ErrorKind::InvalidParams));
     assert_eq!(channel.call(Service::V1, &to("default/fails", "hi"), &agent).await.status.code, 0);
+    assert_eq!(channel.call(Service::V1, &send("hi"), &[("a2a-agent", "")]).await.status.code, 0);
+    let elsewhere = [("a2a-agent", "acme/echo")];
+    assert_eq!(kind(&channel, &send("hi"), &elsewhere).await, (5, ErrorKind::AgentDisabled));
 }
 
 #[tokio::test]
@@ -140,16 +143,5 @@ async fn bare_message_is_a_message_reply() {
             matches!(&events[..], [protocol::Event::Message(user_message)] if user_message.text() == "reply to ho"),
             "{events:?}"
         );
-    }
-}
-
-#[tokio::test]
-async fn grpc_and_json_share_tasks_and_port() {
-    let server = Server::open().await;
-    let channel = Channel::open(&server).await;
-    for service in BOTH {
-        let made = task(channel.ask(service, &send("hi")).await);
-        let read = server.call("echo", "GetTask", &format!(r#"{{"id":"{}"}}"#, made.id)).await;
-        assert!(read.body.contains("TASK_STATE_COMPLETED"), "{}", read.body);
     }
 }

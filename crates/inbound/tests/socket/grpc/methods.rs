@@ -2,31 +2,12 @@
 
 use a2ad_inbound::{AgentSettings, ExtendedCard};
 use protocol::{
-    CancelTask, ErrorKind, Event, GetExtendedCard, GetTask, ListTasks, Operation, Part, PushConfig,
-    PushConfigQuery, PushConfigRef, Reply, TaskState, grpc::Service,
+    ErrorKind, Event, GetExtendedCard, ListTasks, Operation, Part, PushConfig, PushConfigQuery,
+    PushConfigRef, Reply, TaskState, grpc::Service,
 };
 
-use super::{BOTH, get, held, send, send_streaming, subscribe, task, user_message};
+use super::{BOTH, send, send_streaming, subscribe, task, user_message};
 use crate::common::{Server, Setup, channel::Channel};
-
-#[tokio::test]
-async fn send_returns_the_task_and_get_reads_it() {
-    let server = Server::open().await;
-    let channel = Channel::open(&server).await;
-    for service in BOTH {
-        let operation = send("hello, wörld");
-        let answered = channel.call(service, &operation, &[]).await;
-        let label = format!("{};profile=neutral", service.dialect().label());
-        assert_eq!(answered.head["a2ad-dialect"], label.as_str());
-        assert!(!answered.head.contains_key("a2ad-replayed"));
-        let made = task(answered.reply(service, &operation));
-        assert_eq!(made.status.state, TaskState::Completed);
-        assert_eq!(made.artifacts[0].parts, [Part::text("hello, wörld")]);
-        assert_eq!(task(channel.ask(service, &get(&made)).await), made);
-        let bare = Operation::GetTask(GetTask { id: made.id.clone(), history_length: Some(1), tenant: None });
-        assert_eq!(task(channel.ask(service, &bare).await).history.len(), 1);
-    }
-}
 
 #[tokio::test]
 async fn repeated_message_is_replayed_and_marked() {
@@ -45,21 +26,6 @@ async fn repeated_message_is_replayed_and_marked() {
         let refused = channel.call(service, &other, &key).await.status;
         // ALREADY_EXISTS
         assert_eq!((refused.code, refused.error.unwrap().kind), (6, ErrorKind::MessageIdReused));
-    }
-}
-
-#[tokio::test]
-async fn second_cancel_is_rejected() {
-    let server = Server::open().await;
-    let channel = Channel::open(&server).await;
-    for service in BOTH {
-        let held = held(&channel, service).await;
-        assert_eq!(held.status.state, TaskState::Working);
-        let cancel = Operation::CancelTask(CancelTask { id: held.id.clone(), metadata: None, tenant: None });
-        assert_eq!(task(channel.ask(service, &cancel).await).status.state, TaskState::Canceled);
-        let again = channel.call(service, &cancel, &[]).await.status;
-        // FAILED_PRECONDITION
-        assert_eq!((again.code, again.error.unwrap().kind), (9, ErrorKind::TaskNotCancelable));
     }
 }
 

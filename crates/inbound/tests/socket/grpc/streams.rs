@@ -22,23 +22,6 @@ fn states(events: &[Event]) -> Vec<TaskState> {
 }
 
 #[tokio::test]
-async fn subscriber_gets_the_task_and_its_final_status() {
-    let server = Server::open().await;
-    let channel = Channel::open(&server).await;
-    for service in BOTH {
-        let held = held(&channel, service).await;
-        let mut watched = channel.stream(service, &subscribe(&held), &[]).await;
-        assert_eq!(watched.head["a2ad-first-event-id"], "2");
-        let Some(Event::Task(shown)) = watched.event(service).await else { panic!("no task first") };
-        assert_eq!(shown, held);
-        channel.ask(service, &cancel(&held)).await;
-        let rest = watched.whole().await;
-        assert_eq!(states(&rest.events(service)), [TaskState::Canceled]);
-        assert_eq!(rest.status.trailers["a2ad-last-event-id"], "3");
-    }
-}
-
-#[tokio::test]
 async fn interrupted_stream_resumes_after_the_last_event() {
     let (agent, pace) = paced();
     let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;

@@ -227,6 +227,13 @@ async fn bad_requests_get_clear_errors() {
     for (body, status, code, id, shown) in [
         ("{".to_owned(), 400, -32700, json!(null), "not JSON"),
         ("[]".to_owned(), 400, -32600, json!(null), "batches"),
+        ("5".to_owned(), 400, -32600, json!(null), "an object"),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#.to_owned(), 400, -32600, json!(1), "jsonrpc"),
+        (r#"{"jsonrpc":"2.0","id":1,"method":5}"#.to_owned(), 400, -32600, json!(1), "method"),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.to_owned(), 400, -32600, json!(null), "id"),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.to_owned(), 400, -32600, json!(null), "id"),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#.to_owned(), 400, -32600, json!(2), "id"),
+        (call(r#"{"name":"a","name":"b"}"#), 400, -32600, json!(7), "name"),
         (r#"{"jsonrpc":"2.0"}"#.to_owned(), 400, -32600, json!(null), "method"),
         (r#"{"id":"a","method":"ping"}"#.to_owned(), 400, -32600, json!("a"), "jsonrpc"),
         // The library reads ids of 64 bits only.
@@ -281,7 +288,11 @@ async fn unsuitable_headers_get_clear_errors() {
     for (method, headers, status, shown) in [
         ("POST", vec![accept], 415, "Content-Type is missing"),
         ("POST", vec![accept, ("content-type", "text/plain")], 415, "\\\"text/plain\\\""),
+        ("POST", vec![accept, ("content-type", "application/jsonl")], 415, "application/json"),
         ("POST", vec![JSON, ("accept", "application/json")], 406, "text/event-stream"),
+        ("POST", vec![JSON, ("accept", "text/event-stream")], 406, "Accept"),
+        ("POST", vec![JSON, ("accept", "*/*, text/event-stream;q=0")], 406, "Accept"),
+        ("POST", vec![JSON, ("accept", "text/html")], 406, "Accept"),
         ("GET", vec![("accept", "application/json")], 406, "text/event-stream"),
         ("POST", vec![JSON, accept], 400, "Session ID"),
         ("POST", vec![JSON, accept, version], 400, "1999-01-01"),
@@ -300,11 +311,14 @@ async fn unsuitable_headers_get_clear_errors() {
         assert!(error["error"].to_string().contains(shown), "{method} {headers:?}: {error}");
     }
     // HTTP compares media types without case, and a client that accepts everything accepts both.
-    let headers = [("content-type", "Application/JSON; charset=utf-8"), ("accept", "*/*")];
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }});
-    let mut connection = http1::Connection::open(server.address).await.unwrap();
-    connection.send("POST", "/mcp", &headers, initialize.to_string().as_bytes()).await.unwrap();
-    assert_eq!(with_timeout(connection.head()).await.unwrap().status, 200);
+    for accept in [Some("*/*"), Some("application/*, text/*;q=0.5"), None] {
+        let mut connection = http1::Connection::open(server.address).await.unwrap();
+        let headers = [("content-type", "Application/JSON; charset=utf-8")];
+        let headers = [&headers[..], &accept.map_or(vec![], |accept| vec![("accept", accept)])].concat();
+        connection.send("POST", "/mcp", &headers, initialize.to_string().as_bytes()).await.unwrap();
+        assert_eq!(with_timeout(connection.head()).await.unwrap().status, 200, "{accept:?}");
+    }
 }

