@@ -192,13 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn repeated_working_is_dropped_but_makes_the_task_visible() {
-        let updates = run(Visibility::Undecided, vec![Update::Working(None), Update::Working(None)], None);
-        assert_eq!(updates.events.len(), 1);
-        assert_eq!(updates.current.visibility, Visibility::Visible);
-    }
-
-    #[test]
     fn artifact_of_a_submitted_task_is_preceded_by_working() {
         let updates = run(Visibility::Visible, vec![artifact()], Some(Outcome::done()));
         let states: Vec<_> = updates
@@ -210,12 +203,5 @@ mod tests {
             })
             .collect();
         assert_eq!(states, [TaskState::Working, TaskState::Completed]);
-    }
-
-    #[test]
-    fn checkpoint_does_not_decide_visibility() {
-        let updates = run(Visibility::Undecided, vec![Update::Save(Bytes::from_static(b"1"))], None);
-        assert_eq!((updates.events.len(), updates.current.visibility), (0, Visibility::Undecided));
-        assert_eq!(updates.saved.as_deref(), Some(b"1".as_slice()));
     }
 }

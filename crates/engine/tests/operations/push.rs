@@ -26,8 +26,8 @@ use protocol::{
 use tokio::sync::watch;
 
 use crate::common::{
-    Setup, TestServer, artifact, bare_message, call_in, done, msg, need_input, refusal, reply, scope, task,
-    with_timeout, working,
+    MessageBuilder, RunningTurn, Setup, TestServer, artifact, bare_message, call_in, done, msg, need_input,
+    refusal, reply, scope, task, with_timeout, working,
 };
 
 const URL: &str = "https://receiver.example/hook";
@@ -143,6 +143,34 @@ async fn health(server: &TestServer, id: &TaskId) -> String {
     }
 }
 
+/// A task whose agent works.
+async fn started(server: &mut TestServer, message: MessageBuilder) -> (TaskId, RunningTurn) {
+    let sent = server.send_as(Call::new(scope()), message.return_immediately()).await.unwrap();
+    (task(reply(sent)).id, server.agent.turn().await)
+}
+
+/// A task that is completed.
+async fn completed(server: &mut TestServer, message: MessageBuilder) -> TaskId {
+    let sent = server.spawn_send_as(Call::new(scope()), message);
+    server.agent.turn().await.end(done());
+    task(reply(with_timeout(sent).await.unwrap().unwrap())).id
+}
+
+/// What was given up, when nothing else is pending.
+async fn dead_letters(server: &TestServer) -> Vec<ListedDelivery> {
+    let deliveries = server.engine.deliveries();
+    with_timeout(async {
+        loop {
+            let dead = deliveries.dead(i64::MAX, 10).await.unwrap();
+            if !dead.is_empty() && deliveries.pending(WebhookNo(0), 10).await.unwrap().is_empty() {
+                return dead;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+}
+
 #[tokio::test]
 async fn each_change_of_the_state_is_notified_in_order() {
     let (mut server, receiver) = open(policy(3));
@@ -180,10 +208,8 @@ async fn each_change_of_the_state_is_notified_in_order() {
 async fn a_failed_delivery_is_repeated_with_the_same_id_and_body() {
     let (mut server, receiver) = open(policy(9));
     receiver.answer(SendResult::Rejected { status: 500, retry_after: None });
-    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
-    server.agent.turn().await.end(done());
     // The sender waits for nobody.
-    with_timeout(sent).await.unwrap().unwrap();
+    completed(&mut server, msg("go").webhook(URL)).await;
     receiver.requests(3).await;
     receiver.answer(SendResult::Accepted);
     let all = with_timeout(async {
@@ -205,20 +231,9 @@ async fn a_failed_delivery_is_repeated_with_the_same_id_and_body() {
 async fn what_is_given_up_is_kept_and_can_be_sent_again() {
     let (mut server, receiver) = open(policy(2));
     receiver.answer(SendResult::Failed("the server cannot be reached".into()));
-    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
-    server.agent.turn().await.end(done());
-    let id = task(reply(with_timeout(sent).await.unwrap().unwrap())).id;
+    let id = completed(&mut server, msg("go").webhook(URL)).await;
     let deliveries = server.engine.deliveries();
-    let dead = with_timeout(async {
-        loop {
-            let dead = deliveries.dead(i64::MAX, 10).await.unwrap();
-            if !dead.is_empty() && deliveries.pending(WebhookNo(0), 10).await.unwrap().is_empty() {
-                return dead;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    let dead = dead_letters(&server).await;
     assert_eq!(health(&server, &id).await, "failed; delivered=0");
     let letter = &dead[0];
     assert!(matches!(letter.state, ListedState::Dead(_)));
@@ -240,9 +255,7 @@ async fn what_is_given_up_is_kept_and_can_be_sent_again() {
 async fn a_receiver_that_is_gone_gets_no_more() {
     let (mut server, receiver) = open(policy(3));
     receiver.answer(SendResult::Rejected { status: 410, retry_after: None });
-    let sent = server.send_as(Call::new(scope()), msg("go").webhook(URL).return_immediately()).await.unwrap();
-    let id = task(reply(sent)).id;
-    let turn = server.agent.turn().await;
+    let (id, turn) = started(&mut server, msg("go").webhook(URL)).await;
     receiver.requests(1).await;
     with_timeout(async {
         while health(&server, &id).await != "disabled; delivered=0; reason=410" {
@@ -260,28 +273,15 @@ async fn a_receiver_that_is_gone_gets_no_more() {
 async fn a_forbidden_address_is_given_up_at_once() {
     let (mut server, receiver) = open(policy(3));
     receiver.answer(SendResult::Forbidden("its address is not public".into()));
-    let sent = server.spawn_send_as(Call::new(scope()), msg("go").webhook(URL));
-    server.agent.turn().await.end(done());
-    with_timeout(sent).await.unwrap().unwrap();
-    let dead = with_timeout(async {
-        loop {
-            let dead = server.engine.deliveries().dead(i64::MAX, 10).await.unwrap();
-            if !dead.is_empty() {
-                return dead;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
+    completed(&mut server, msg("go").webhook(URL)).await;
+    let dead = dead_letters(&server).await;
     assert_eq!(dead[0].attempts, 1);
 }
 
 #[tokio::test]
 async fn a_webhook_of_a_finished_task_is_notified_about_its_end() {
     let (mut server, receiver) = open(policy(3));
-    let sent = server.spawn_send_as(Call::new(scope()), msg("go"));
-    server.agent.turn().await.end(done());
-    let id = task(reply(with_timeout(sent).await.unwrap().unwrap())).id;
+    let id = completed(&mut server, msg("go")).await;
     let answer = register(&server, &id, PushConfig::new(URL)).await;
     assert!(secret(&answer).is_some());
     assert!(body(&receiver.requests(1).await[0]).contains("COMPLETED"));
@@ -290,9 +290,7 @@ async fn a_webhook_of_a_finished_task_is_notified_about_its_end() {
 #[tokio::test]
 async fn notifications_have_the_form_of_the_generation_that_registered_the_webhook() {
     let (mut server, receiver) = open(policy(3));
-    let sent = server.spawn_send_as(Call::new(scope()), msg("go"));
-    server.agent.turn().await.end(done());
-    let id = task(reply(with_timeout(sent).await.unwrap().unwrap())).id;
+    let id = completed(&mut server, msg("go")).await;
     for (count, dialect) in (1..).zip([Dialect::Draft, Dialect::V03, Dialect::V03Proto]) {
         let config = PushConfig {
             id: Some(ConfigId::from(dialect.label())),
@@ -312,9 +310,7 @@ async fn notifications_have_the_form_of_the_generation_that_registered_the_webho
 #[tokio::test]
 async fn secrets_are_shown_once_and_belong_to_the_owner() {
     let (mut server, _receiver) = open(policy(3));
-    let sent = server.send_as(Call::new(scope()), msg("go").return_immediately()).await.unwrap();
-    let id = task(reply(sent)).id;
-    let turn = server.agent.turn().await;
+    let (id, turn) = started(&mut server, msg("go")).await;
     let config = PushConfig {
         id: Some("mine".into()),
         token: Some(Secret::new("a-token-of-at-least-24-bytes")),
@@ -351,9 +347,7 @@ async fn secrets_are_shown_once_and_belong_to_the_owner() {
 #[tokio::test]
 async fn a_task_has_ten_webhooks_at_most_and_pages_of_them() {
     let (mut server, _receiver) = open(policy(3));
-    let sent = server.send_as(Call::new(scope()), msg("go").return_immediately()).await.unwrap();
-    let id = task(reply(sent)).id;
-    let turn = server.agent.turn().await;
+    let (id, turn) = started(&mut server, msg("go")).await;
     for number in 0..10 {
         let config = PushConfig { id: Some(format!("c{number}").into()), ..PushConfig::new(URL) };
         register(&server, &id, config).await;
@@ -467,9 +461,7 @@ async fn switch(server: &TestServer, state: SwitchState) {
 #[tokio::test]
 async fn notifications_of_a_disabled_agent_are_held_until_it_is_enabled() {
     let (mut server, receiver) = open(policy(3));
-    let call = Call::new(scope());
-    server.send_as(call, msg("go").webhook(URL).return_immediately()).await.unwrap();
-    let turn = server.agent.turn().await;
+    let (_, turn) = started(&mut server, msg("go").webhook(URL)).await;
     receiver.requests(1).await;
     switch(&server, SwitchState::Disabled).await;
     turn.send([artifact("a", "text")]);

@@ -68,32 +68,6 @@ fn granted(scheduler: &mut Scheduler) -> Vec<i64> {
 }
 
 #[test]
-fn busy_agents_leave_slots_for_others() {
-    let mut scheduler = Scheduler::new(256, 10);
-    assert_eq!(fill(&mut scheduler, &agent("a")), 256, "one agent has all slots");
-    let mut scheduler = Scheduler::new(256, 10);
-    shared(&mut scheduler);
-    assert_eq!(fill(&mut scheduler, &agent("a")), 192);
-    assert_eq!(fill(&mut scheduler, &agent("b")), 48);
-    // Of what the busy ones leave, there is always some for another.
-    assert_eq!(fill(&mut scheduler, &agent("c")), 12);
-    for slots in 1..4 {
-        let mut scheduler = Scheduler::new(slots, 10);
-        shared(&mut scheduler);
-        assert_eq!(fill(&mut scheduler, &agent("a")), slots);
-    }
-}
-
-#[test]
-fn callers_with_a_credential_leave_slots_of_their_agent_for_others() {
-    let mut scheduler = Scheduler::new(64, 10);
-    assert_eq!(fill(&mut scheduler, &caller("a", "alice")), 48);
-    assert_eq!(fill(&mut scheduler, &caller("a", "bob")), 12);
-    shared(&mut scheduler);
-    assert_eq!(fill(&mut scheduler, &caller("b", "alice")), 3);
-}
-
-#[test]
 fn limit_of_an_agent_is_exact() {
     let mut scheduler = Scheduler::new(8, 10);
     let name = TenantAgent::of(&agent("a"));
@@ -123,21 +97,6 @@ fn freed_slots_go_round_agents_and_callers_and_in_order_within_them() {
         order.push(grant.no.0);
     }
     assert_eq!(order, [1, 11, 2, 21, 3, 12, 22, 13, 23]);
-}
-
-#[test]
-fn message_does_not_overtake_work_that_waits() {
-    let mut scheduler = Scheduler::new(1, 100);
-    let running = start(&mut scheduler, &agent("a"), 1);
-    let Arrived::Wait(first) = scheduler.arrive(&agent("a"), TaskNo(2), at(2), None) else { panic!() };
-    let Arrived::Wait(second) = scheduler.arrive(&agent("a"), TaskNo(3), at(3), None) else { panic!() };
-    scheduler.release(running);
-    // The slot is free, but the first message is not recorded yet.
-    scheduler.recorded(&second);
-    assert_eq!(granted(&mut scheduler), [] as [i64; 0]);
-    assert!(matches!(scheduler.arrive(&agent("a"), TaskNo(4), at(4), None), Arrived::Wait(_)));
-    scheduler.withdraw(&first);
-    assert_eq!(granted(&mut scheduler), [3]);
 }
 
 #[test]

@@ -200,6 +200,15 @@ fn name(change: &Change) -> String {
     }
 }
 
+/// Methods that only pass on what they get.
+macro_rules! passed_on {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $($argument: $of),*) -> $result {
+            self.store.$name($($argument),*)
+        })*
+    };
+}
+
 impl Store for RecordingStore {
     fn commit(&self, change: Change) -> Receipt {
         self.submitted.lock().unwrap().push(name(&change));
@@ -218,10 +227,6 @@ impl Store for RecordingStore {
         receipt
     }
 
-    fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>> {
-        self.store.row(scope, lookup)
-    }
-
     fn read(&self, scope: &Scope, lookup: Lookup, view: View) -> ReadFuture<Option<Snapshot>> {
         self.log_reads.lock().unwrap().push("read");
         self.store.read(scope, lookup, view)
@@ -238,58 +243,11 @@ impl Store for RecordingStore {
         self.store.entries(scope, task, after, max)
     }
 
-    fn last_input(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Option<(Seq, Arc<Entry>)>> {
-        self.store.last_input(scope, task)
-    }
-
-    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>> {
-        self.store.last_status(scope, task, up_to)
-    }
-
-    fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage> {
-        self.store.list(scope, query)
-    }
-
-    fn turn_key(&self, scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
-        self.store.turn_key(scope, owner, key)
-    }
-
-    fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
-        self.store.first_use(key)
-    }
-
-    fn count_open(&self, agent: &TenantAgent) -> ReadFuture<u64> {
-        self.store.count_open(agent)
-    }
-
-    fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>> {
-        self.store.context(scope, lookup)
-    }
-
-    fn context_history(
-        &self,
-        scope: &Scope,
-        first: TaskNo,
-        before: TaskNo,
-        max: usize,
-        max_bytes: usize,
-    ) -> ReadFuture<Vec<Snapshot>> {
-        self.store.context_history(scope, first, before, max, max_bytes)
-    }
-
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
         if self.hides_due.load(Ordering::SeqCst) {
             return Box::pin(std::future::ready(Ok(Due::default())));
         }
         self.store.due(now, max)
-    }
-
-    fn task_work(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<TaskWork>> {
-        self.store.task_work(task, tag)
-    }
-
-    fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue> {
-        self.store.overdue(now, max)
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
@@ -309,148 +267,57 @@ impl Store for RecordingStore {
         })
     }
 
-    fn agents(&self) -> ReadFuture<Vec<TenantAgent>> {
-        self.store.agents()
-    }
-
-    fn expired(&self, expiry: Expiry) -> ReadFuture<Expired> {
-        self.store.expired(expiry)
-    }
-
-    fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
-        self.store.purge(tasks, now)
-    }
-
-    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
-        self.store.drop_purged(purged_before, max)
-    }
-
-    fn retention_mark(&self) -> ReadFuture<Option<RetentionMark>> {
-        self.store.retention_mark()
-    }
-
     fn record_retention(&self, mark: RetentionMark) {
         self.store.record_retention(mark);
         self.retention_records.send_modify(|count| *count += 1);
     }
 
-    fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
-        self.store.reserve(count)
-    }
-
-    fn api_keys(&self) -> ReadFuture<Vec<ApiKey>> {
-        self.store.api_keys()
-    }
-
-    fn insert_api_key(&self, key: ApiKey, max: usize) -> ReadFuture<bool> {
-        self.store.insert_api_key(key, max)
-    }
-
-    fn revoke_api_key(&self, id: String, now: Timestamp) -> ReadFuture<bool> {
-        self.store.revoke_api_key(id, now)
-    }
-
-    fn register_webhook(&self, task: TaskNo, webhook: NewWebhook, max: usize) -> ReadFuture<Registered> {
-        self.store.register_webhook(task, webhook, max)
-    }
-
-    fn webhooks(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Vec<Webhook>> {
-        self.store.webhooks(scope, task)
-    }
-
-    fn delete_webhook(&self, task: TaskNo, id: ConfigId) -> ReadFuture<bool> {
-        self.store.delete_webhook(task, id)
-    }
-
-    fn delivery_signal(&self) -> Arc<Notify> {
-        self.store.delivery_signal()
-    }
-
-    fn due_webhooks(&self, query: DueWebhooksQuery) -> ReadFuture<DueWebhooks> {
-        self.store.due_webhooks(query)
-    }
-
-    fn first_pending(&self, host: String) -> ReadFuture<Option<DueWebhook>> {
-        self.store.first_pending(host)
-    }
-
-    fn pending_delivery(&self, webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>> {
-        self.store.pending_delivery(webhook)
-    }
-
-    fn record_delivery(&self, result: DeliveryResult) -> ReadFuture<bool> {
-        self.store.record_delivery(result)
-    }
-
-    fn release_host(&self, host: String, now: Timestamp) -> ReadFuture<bool> {
-        self.store.release_host(host, now)
-    }
-
-    fn retry_delivery(&self, webhook: WebhookNo, now: Timestamp) -> ReadFuture<bool> {
-        self.store.retry_delivery(webhook, now)
-    }
-
-    fn pending_deliveries(&self, after: WebhookNo, max: usize) -> ReadFuture<Vec<ListedDelivery>> {
-        self.store.pending_deliveries(after, max)
-    }
-
-    fn dead_letters(&self, before: i64, max: usize) -> ReadFuture<Vec<DeadLetter>> {
-        self.store.dead_letters(before, max)
-    }
-
-    fn dead_letter(&self, no: i64) -> ReadFuture<Option<DeadLetter>> {
-        self.store.dead_letter(no)
-    }
-
-    fn delete_dead_letter(&self, no: i64) -> ReadFuture<bool> {
-        self.store.delete_dead_letter(no)
-    }
-
-    fn expire_dead_letters(&self, died_before: Timestamp, max: usize) -> ReadFuture<usize> {
-        self.store.expire_dead_letters(died_before, max)
-    }
-
-    fn agent_switches(&self) -> Vec<AgentSwitch> {
-        self.store.agent_switches()
-    }
-
-    fn set_agent_switch(&self, switch: AgentSwitch) -> ReadFuture<bool> {
-        self.store.set_agent_switch(switch)
-    }
-
-    fn tasks_of_all(&self, query: OperatorQuery) -> ReadFuture<OperatorPage> {
-        self.store.tasks_of_all(query)
-    }
-
-    fn owner(&self, task: TaskNo, tag: Tag) -> ReadFuture<Option<Scope>> {
-        self.store.owner(task, tag)
-    }
-
-    fn task_counts(&self) -> ReadFuture<TaskCounts> {
-        self.store.task_counts()
-    }
-
-    fn metrics(&self) -> &StoreMetrics {
-        self.store.metrics()
-    }
-
-    fn disk_usage(&self) -> ReadFuture<DiskUsage> {
-        self.store.disk_usage()
-    }
-
-    fn ids(&self) -> Ids {
-        self.store.ids()
-    }
-
-    fn seal_key(&self) -> [u8; 32] {
-        self.store.seal_key()
-    }
-
-    fn failed(&self) -> BoxFuture<'static, String> {
-        self.store.failed()
-    }
-
-    fn damaged(&self) -> BoxFuture<'static, String> {
-        self.store.damaged()
+    passed_on! {
+        row(scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>>;
+        last_input(scope: &Scope, task: TaskNo) -> ReadFuture<Option<(Seq, Arc<Entry>)>>;
+        last_status(scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>>;
+        list(scope: &Scope, query: ListQuery) -> ReadFuture<ListPage>;
+        turn_key(scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>>;
+        first_use(key: MessageKey) -> ReadFuture<Option<KeyUsed>>;
+        count_open(agent: &TenantAgent) -> ReadFuture<u64>;
+        context(scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>>;
+        context_history(scope: &Scope, first: TaskNo, before: TaskNo, max: usize, max_bytes: usize) -> ReadFuture<Vec<Snapshot>>;
+        task_work(task: TaskNo, tag: Tag) -> ReadFuture<Option<TaskWork>>;
+        overdue(now: Timestamp, max: usize) -> ReadFuture<Overdue>;
+        agents() -> ReadFuture<Vec<TenantAgent>>;
+        expired(expiry: Expiry) -> ReadFuture<Expired>;
+        purge(tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize>;
+        drop_purged(purged_before: Timestamp, max: usize) -> ReadFuture<usize>;
+        retention_mark() -> ReadFuture<Option<RetentionMark>>;
+        reserve(count: i64) -> ReadFuture<TaskNo>;
+        api_keys() -> ReadFuture<Vec<ApiKey>>;
+        insert_api_key(key: ApiKey, max: usize) -> ReadFuture<bool>;
+        revoke_api_key(id: String, now: Timestamp) -> ReadFuture<bool>;
+        register_webhook(task: TaskNo, webhook: NewWebhook, max: usize) -> ReadFuture<Registered>;
+        webhooks(scope: &Scope, task: TaskNo) -> ReadFuture<Vec<Webhook>>;
+        delete_webhook(task: TaskNo, id: ConfigId) -> ReadFuture<bool>;
+        delivery_signal() -> Arc<Notify>;
+        due_webhooks(query: DueWebhooksQuery) -> ReadFuture<DueWebhooks>;
+        first_pending(host: String) -> ReadFuture<Option<DueWebhook>>;
+        pending_delivery(webhook: WebhookNo) -> ReadFuture<Option<PendingDelivery>>;
+        record_delivery(result: DeliveryResult) -> ReadFuture<bool>;
+        release_host(host: String, now: Timestamp) -> ReadFuture<bool>;
+        retry_delivery(webhook: WebhookNo, now: Timestamp) -> ReadFuture<bool>;
+        pending_deliveries(after: WebhookNo, max: usize) -> ReadFuture<Vec<ListedDelivery>>;
+        dead_letters(before: i64, max: usize) -> ReadFuture<Vec<DeadLetter>>;
+        dead_letter(no: i64) -> ReadFuture<Option<DeadLetter>>;
+        delete_dead_letter(no: i64) -> ReadFuture<bool>;
+        expire_dead_letters(died_before: Timestamp, max: usize) -> ReadFuture<usize>;
+        agent_switches() -> Vec<AgentSwitch>;
+        set_agent_switch(switch: AgentSwitch) -> ReadFuture<bool>;
+        tasks_of_all(query: OperatorQuery) -> ReadFuture<OperatorPage>;
+        owner(task: TaskNo, tag: Tag) -> ReadFuture<Option<Scope>>;
+        task_counts() -> ReadFuture<TaskCounts>;
+        metrics() -> &StoreMetrics;
+        disk_usage() -> ReadFuture<DiskUsage>;
+        ids() -> Ids;
+        seal_key() -> [u8; 32];
+        failed() -> BoxFuture<'static, String>;
+        damaged() -> BoxFuture<'static, String>;
     }
 }
