@@ -36,7 +36,7 @@ fn succeeds(ended: Ended) -> String {
 }
 
 #[track_caller]
-fn fails(ended: Ended, expected: &[&str]) {
+fn fails(ended: &Ended, expected: &[&str]) {
     ended.fails(1, expected);
 }
 
@@ -212,10 +212,10 @@ async fn key_files_are_copied_with_the_store_and_stay_private() {
     // What is in the way is not overwritten, and nothing is left of the attempt.
     fs::remove_file(folder.path().join("b.db")).unwrap();
     let before = files(folder.path());
-    fails(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await, &["b.db.keys exists"]);
+    fails(&run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await, &["b.db.keys exists"]);
     fs::create_dir(folder.path().join("a.db.keys/more")).unwrap();
     fails(
-        run(folder.path(), &["backup", "d.db", "--store", "a.db"]).await,
+        &run(folder.path(), &["backup", "d.db", "--store", "a.db"]).await,
         &["a.db.keys/more", "expected a file"],
     );
     assert_eq!(files(folder.path()), before);
@@ -235,22 +235,22 @@ async fn nothing_is_overwritten_and_no_other_file_is_taken_for_a_store() {
     succeeds(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await);
     let before = files(folder.path());
     let backup = async |to: &str, store: &str| run(folder.path(), &["backup", to, "--store", store]).await;
-    fails(backup("taken.db", "a.db").await, &["taken.db exists"]);
-    fails(backup("a.db", "a.db").await, &["a.db exists"]);
-    fails(backup("log.db", "a.db").await, &["log.db-wal exists"]);
-    fails(backup("missing/b.db", "a.db").await, &["missing/b.db", "No such file"]);
-    fails(backup("missing/", "a.db").await, &["missing/", "there is no such directory"]);
-    fails(backup("c.db", "missing.db").await, &["missing.db", "there is no such file"]);
-    fails(backup("c.db", "notes.db").await, &["notes.db is a database of another program"]);
-    fails(backup("c.db", "letter.txt").await, &["letter.txt", "not a database"]);
+    fails(&backup("taken.db", "a.db").await, &["taken.db exists"]);
+    fails(&backup("a.db", "a.db").await, &["a.db exists"]);
+    fails(&backup("log.db", "a.db").await, &["log.db-wal exists"]);
+    fails(&backup("missing/b.db", "a.db").await, &["missing/b.db", "No such file"]);
+    fails(&backup("missing/", "a.db").await, &["missing/", "there is no such directory"]);
+    fails(&backup("c.db", "missing.db").await, &["missing.db", "there is no such file"]);
+    fails(&backup("c.db", "notes.db").await, &["notes.db is a database of another program"]);
+    fails(&backup("c.db", "letter.txt").await, &["letter.txt", "not a database"]);
     let restore =
         async |from: &str, store: &str| run(folder.path(), &["restore", from, "--store", store]).await;
-    fails(restore("b.db", "a.db").await, &["a.db is in use by another a2ad", &pid, "serving"]);
-    fails(restore("b.db", "taken.db").await, &["taken.db exists"]);
-    fails(restore("b.db", "log.db").await, &["log.db-wal exists"]);
-    fails(restore("missing.db", "c.db").await, &["missing.db", "there is no such file"]);
-    fails(restore("notes.db", "c.db").await, &["notes.db is a database of another program"]);
-    fails(restore("letter.txt", "c.db").await, &["letter.txt", "not a database"]);
+    fails(&restore("b.db", "a.db").await, &["a.db is in use by another a2ad", &pid, "serving"]);
+    fails(&restore("b.db", "taken.db").await, &["taken.db exists"]);
+    fails(&restore("b.db", "log.db").await, &["log.db-wal exists"]);
+    fails(&restore("missing.db", "c.db").await, &["missing.db", "there is no such file"]);
+    fails(&restore("notes.db", "c.db").await, &["notes.db is a database of another program"]);
+    fails(&restore("letter.txt", "c.db").await, &["letter.txt", "not a database"]);
     assert_eq!(files(folder.path()), before, "nothing is left of a refused copy");
     let taken = run(folder.path(), &["backup", "taken.db", "--store", "a.db", "--json"]).await;
     assert!(taken.code == 1 && taken.err.starts_with(r#"{"error":{"exitCode":1,"message":""#), "{taken:?}");
@@ -261,7 +261,7 @@ async fn nothing_is_overwritten_and_no_other_file_is_taken_for_a_store() {
     let half = bytes.len() / 2;
     bytes[8_192 * 3..half].fill(7);
     fs::write(folder.path().join("a.db"), bytes).unwrap();
-    fails(backup("c.db", "a.db").await, &["a.db is damaged", "a2ad check --store a.db"]);
+    fails(&backup("c.db", "a.db").await, &["a.db is damaged", "a2ad check --store a.db"]);
     assert!(!folder.path().join("c.db").exists());
 }
 
@@ -273,7 +273,7 @@ async fn a_store_is_not_copied_through_a_hard_link() {
     fs::hard_link(folder.path().join("a.db"), folder.path().join("link.db")).unwrap();
     for name in ["link.db", "a.db"] {
         let refused = run(folder.path(), &["backup", "b.db", "--store", name]).await;
-        fails(refused, &[name, "has 2 names (hard links)"]);
+        fails(&refused, &[name, "has 2 names (hard links)"]);
     }
     fs::remove_file(folder.path().join("link.db")).unwrap();
     succeeds(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await);
