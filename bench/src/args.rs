@@ -66,29 +66,3 @@ impl Args {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn args(line: &str) -> Result<Args> {
-        Args::new(line.split_whitespace().map(str::to_owned))
-    }
-
-    #[test]
-    fn subcommand_and_flags_are_consumed_once() {
-        let mut args = args("send --connections 64").unwrap();
-        assert_eq!(args.subcommand().as_deref(), Some("send"));
-        assert_eq!(args.required::<usize>("--connections").unwrap(), 64);
-        assert_eq!(args.optional::<usize>("--connections").unwrap(), None);
-        args.finish().unwrap();
-    }
-
-    #[test]
-    fn unknown_arguments_are_rejected() {
-        assert!(args("--connections").is_err());
-        assert!(args("send 64").is_err());
-        assert!(args("--typo 1").unwrap().finish().is_err());
-        assert!(args("send").unwrap().finish().is_err());
-    }
-}

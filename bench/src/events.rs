@@ -71,15 +71,3 @@ fn decode(block: &[u8]) -> Result<Event<'_>> {
     }
     Ok(event)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn id_and_data_are_parsed() {
-        assert_eq!(decode(b"id: 7\ndata: {}").unwrap(), Event { id: Some(7), data: b"{}" });
-        assert_eq!(decode(b"data: {}").unwrap().id, None);
-        assert!(decode(b"id: x\ndata: {}").is_err());
-    }
-}

@@ -206,25 +206,3 @@ fn key(row: u64) -> Key {
     let mut rng = fastrand::Rng::with_seed(row);
     rng.u128(..).to_be_bytes()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_design_finds_its_keys_and_no_others() {
-        let folder = std::env::temp_dir().join(format!("a2ad-keys-{}", std::process::id()));
-        for (name, design) in
-            [("tree", Design::Tree), ("hours", Design::Hours { rows: 9_000 }), ("runs", Design::Runs)]
-        {
-            let mut trial = Trial::open(design, &folder, name).unwrap();
-            trial.connection.pragma_update(None, "synchronous", "OFF").unwrap();
-            trial.add_piece(40_000).unwrap();
-            assert!(trial.probe().unwrap().is_some());
-            let taken = trial.index.insert(&trial.connection, &key(7), 50_000);
-            // The unique index itself rejects the row.
-            assert!(design == Design::Tree || !taken.unwrap(), "{design:?}");
-        }
-        fs::remove_dir_all(folder).unwrap();
-    }
-}

@@ -91,35 +91,3 @@ impl Report {
 pub fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tally(millis: impl Iterator<Item = u64>) -> Tally {
-        let mut tally = Tally::default();
-        millis.for_each(|ms| tally.succeeded(Duration::from_millis(ms)));
-        tally
-    }
-
-    #[test]
-    fn shares_are_joined_into_exact_percentiles() {
-        let slow = (tally(51..=100), Duration::from_secs(2));
-        let mut quick = (tally(1..=50), Duration::from_secs(1));
-        quick.0.failed(anyhow::anyhow!("rejected"));
-        let report = Report::of(vec![slow, quick]);
-        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
-        let expected = serde_json::json!({
-            "calls": 100, "seconds": 2.0, "calls_per_s": 50.0,
-            "p50_ms": 50.0, "p99_ms": 99.0, "max_ms": 100.0, "errors": 1,
-        });
-        assert_eq!(json, expected);
-    }
-
-    #[test]
-    fn load_without_responses_reports_zeros() {
-        let report = Report::of(vec![(Tally::default(), Duration::from_secs(1))]);
-        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
-        assert_eq!((json["calls"].as_u64(), json["p99_ms"].as_f64()), (Some(0), Some(0.0)));
-    }
-}

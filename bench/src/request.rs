@@ -110,27 +110,3 @@ pub fn string_after(body: &[u8], mark: &[u8]) -> Option<String> {
 pub fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn request_has_its_content_length() {
-        let endpoint = AgentEndpoint { address: "127.0.0.1:80".parse().unwrap(), path: "/a2a/echo".into() };
-        let request = String::from_utf8(endpoint.subscription("task_1", Some(7))).unwrap();
-        let (head, body) = request.split_once("\r\n\r\n").unwrap();
-        assert!(
-            head.contains(&format!("Content-Length: {}", body.len())) && head.contains("Last-Event-ID: 7")
-        );
-        let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        assert_eq!((&body["method"], &body["params"]["id"]), (&"SubscribeToTask".into(), &"task_1".into()));
-    }
-
-    #[test]
-    fn task_id_of_a_response_is_found() {
-        let body = br#"{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"task_a","contextId":"ctx_b"}}}"#;
-        assert_eq!(task_id(body).as_deref(), Some("task_a"));
-        assert_eq!(task_id(br#"{"id":1,"error":{}}"#), None);
-    }
-}
