@@ -145,6 +145,7 @@ async fn wait_until_settled(
 }
 
 /// How far a call has waited.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and a reply is the common case")]
 enum WaitResult {
     Reply(Reply),
     /// The turn goes on.
