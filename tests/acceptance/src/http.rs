@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The time limit of one connect, read or write.
-const TIMEOUT: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Request headers in addition to `host`, `connection` and `content-length`.
 pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];

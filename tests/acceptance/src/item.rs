@@ -1,32 +1,58 @@
 //! The types of the list: an item, how it is checked, and the result of a check.
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
 use futures_util::future::BoxFuture;
 
-use super::{backend::Backend, fixture::Fixture};
+use super::{backend::Backend, fixture::Fixture, s0, s1, s2, s3, s4};
 
-/// A group of items that cover one version of the protocol or one compatibility profile.
-pub(crate) struct Group {
-    /// `S0` to `S4`.
-    pub(crate) name: &'static str,
-    /// Ordered by number, starting at 1, without gaps.
-    pub(crate) items: &'static [Item],
-}
+/// The groups of requirements, with their checks.
+const GROUPS: [(&str, &[(u16, Check)]); 5] =
+    [("S0", s0::CHECKS), ("S1", s1::CHECKS), ("S2", s2::CHECKS), ("S3", s3::CHECKS), ("S4", s4::CHECKS)];
 
 /// One requirement. Its id is the group's name and the number, such as `S1-49`.
 pub(crate) struct Item {
+    /// `S0` to `S4`.
+    pub(crate) group: &'static str,
     pub(crate) number: u16,
-    /// What the check verifies, in one sentence.
+    /// What has to hold, in one sentence.
     pub(crate) what: &'static str,
     pub(crate) check: Check,
 }
 
+impl Item {
+    pub(crate) fn id(&self) -> String {
+        format!("{}-{}", self.group, self.number)
+    }
+}
+
+/// All requirements, in the order of `requirements.txt`.
+pub(crate) static ITEMS: LazyLock<Vec<Item>> = LazyLock::new(|| {
+    let lines = include_str!("requirements.txt").lines();
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(parse).collect()
+});
+
+/// Reads a line: the id, the sentence, and in brackets the step or the test, if there is no check.
+fn parse(line: &'static str) -> Option<Item> {
+    let (id, what) = line.split_once(' ')?;
+    let (group, number) = id.split_once('-')?;
+    let (number, (group, checks)) = (number.parse().ok()?, GROUPS.iter().find(|known| known.0 == group)?);
+    let (what, note) = what.split_once("  [").unwrap_or((what, ""));
+    let note = note.trim_end_matches(']');
+    let check = match note.strip_prefix("step ") {
+        Some(step) => Check::NotYet(step.parse().ok()?),
+        None if !note.is_empty() => Check::Test(note),
+        None => checks.iter().find(|check| check.0 == number)?.1,
+    };
+    Some(Item { group, number, what, check })
+}
+
 /// How an item is checked.
+#[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// By requests to a server.
     Wire(CheckFn),
-    /// By requests to an agent, once for each kind of backend in `on`. Those in `until` are expected to fail.
+    /// By requests to an agent, once for each kind of backend in `on`. Those that are in `until` too are expected to fail.
     Agents { run: CheckFn, on: &'static [Backend], until: Until },
     /// By an ordinary test of this name: `crates/NAME/tests/FILE.rs::FUNCTION`.
     Test(&'static str),
@@ -58,44 +84,60 @@ pub(crate) fn mismatch(expected: impl fmt::Display, got: impl fmt::Display) -> C
     CheckError { expected: expected.to_string(), got: got.to_string() }
 }
 
-/// An item that is checked by the given function.
+/// A check by requests to a server.
 macro_rules! wire {
-    ($number:literal, $what:literal, $check:path) => {
-        $crate::Item { number: $number, what: $what, check: $crate::Check::Wire(|at| Box::pin($check(at))) }
+    ($check:path) => {
+        $crate::Check::Wire(|at| Box::pin($check(at)))
     };
 }
 pub(crate) use wire;
 
-/// An item about what agents do: checked with a built-in agent and with users' own tools of each kind. `on` lists the kinds
-/// if some cannot do it by their nature, such as HTTP functions, which cannot ask; `until` those that do it from a later
-/// step on.
+/// A check of what agents do, made with a built-in agent and with users' own tools of each kind. `on` lists the kinds if some
+/// cannot do it by their nature, such as HTTP functions, which cannot ask; `until` those of them that do it from a later step
+/// on.
 macro_rules! agents {
-    ($number:literal, $what:literal, $check:path) => {
-        agents!($number, $what, $check, on [Builtin, Mcp, Http, Command], until 0 [])
+    ($check:path $(, until $step:literal [$($later:ident),*])?) => {
+        agents!($check, on [Builtin, Mcp, Http, Command] $(, until $step [$($later),*])?)
     };
-    ($number:literal, $what:literal, $check:path, on [$($on:ident),*]) => {
-        agents!($number, $what, $check, on [$($on),*], until 0 [])
+    ($check:path, on [$($on:ident),*]) => {
+        agents!($check, on [$($on),*], until 0 [])
     };
-    ($number:literal, $what:literal, $check:path, on [$($on:ident),*], until $step:literal [$($later:ident),*]) => {
-        $crate::Item {
-            number: $number,
-            what: $what,
-            check: $crate::Check::Agents {
-                run: |at| Box::pin($check(at)),
-                on: &[$($crate::Backend::$on),*],
-                until: $crate::item::Until { step: $step, backends: &[$($crate::Backend::$later),*] },
-            },
+    ($check:path, on [$($on:ident),*], until $step:literal [$($later:ident),*]) => {
+        $crate::Check::Agents {
+            run: |at| Box::pin($check(at)),
+            on: &[$($crate::Backend::$on),*],
+            until: $crate::item::Until { step: $step, backends: &[$($crate::Backend::$later),*] },
         }
     };
 }
 pub(crate) use agents;
 
-/// An item that is checked by an ordinary test.
-pub(crate) const fn test(number: u16, what: &'static str, name: &'static str) -> Item {
-    Item { number, what, check: Check::Test(name) }
-}
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
 
-/// An item that a later step will build.
-pub(crate) const fn not_yet(number: u16, what: &'static str, step: u8) -> Item {
-    Item { number, what, check: Check::NotYet(step) }
+    use super::*;
+
+    #[test]
+    fn every_requirement_is_listed_once_in_order_and_no_check_is_left_over() {
+        let ids: Vec<String> = ITEMS.iter().map(Item::id).collect();
+        let counts = [("S0", 50), ("S1", 93), ("S2", 51), ("S3", 74), ("S4", 46)];
+        let expected =
+            counts.iter().flat_map(|(name, count)| (1..=*count).map(move |n| format!("{name}-{n}")));
+        assert_eq!(ids, expected.collect::<Vec<_>>());
+        let is_wire = |item: &&Item| matches!(item.check, Check::Wire(_) | Check::Agents { .. });
+        let checks = GROUPS.iter().map(|group| group.1.len()).sum::<usize>();
+        assert_eq!(ITEMS.iter().filter(is_wire).count(), checks);
+    }
+
+    #[test]
+    fn every_named_test_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for item in ITEMS.iter() {
+            let Check::Test(name) = item.check else { continue };
+            let (file, function) = name.split_once("::").unwrap();
+            let text = fs::read_to_string(root.join(file)).unwrap();
+            assert!(text.contains(&format!("fn {function}(")), "{}: {name}", item.id());
+        }
+    }
 }

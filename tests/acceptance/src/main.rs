@@ -1,11 +1,11 @@
 //! `a2ad-acceptance --binary PROGRAM [ITEM…] [--verbose]`: checks the program against the list of its requirements.
 //! `cargo xtask acceptance` builds the program and passes its path.
 //!
-//! The list has five groups, S0 to S4: S0 is the profile `fold`, S1 the draft of the protocol with its published schema
+//! The list is `requirements.txt`. It has five groups, S0 to S4: S0 is the profile `fold`, S1 the draft of the protocol with its published schema
 //! and sample, S2 the profile `pinkfish`, S3 the profile `agent-native`, S4 the profile `agentos`. An id such as `S1-49`
 //! never changes its meaning. Each item is checked over the wire, or names the ordinary test that checks it, or the step
 //! of the plan that will build it; an item of the last kind never counts as passed. Items about the client and the library
-//! use these directly.
+//! use these directly. What agents do is checked with users' own tools of each kind too ([`backend`]).
 //!
 //! The servers are processes with embedded configurations. Their tools, API keys, signed tokens and the issuer of tokens
 //! are made for the run. Requests are made with `testkit`, so that a fault of the server cannot hide itself. The checks
@@ -54,7 +54,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use backend::Backend;
 use fixture::{Fixture, Servers};
-use item::{Check, CheckError, CheckFn, CheckResult, Group, Item, agents, mismatch, not_yet, test, wire};
+use item::{Check, CheckError, CheckFn, CheckResult, ITEMS, Item, agents, mismatch, wire};
 use report::{ItemResult, Report, Verdict};
 use tools::{command, mcp_server};
 
@@ -62,10 +62,7 @@ use tools::{command, mcp_server};
 const MAX_CONCURRENT_CHECKS: usize = 8;
 
 /// The time limit of one check, including the wait for a server that only one check may use at a time.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(18);
-
-/// The groups of the list in order.
-static GROUPS: [Group; 5] = [s0::GROUP, s1::GROUP, s2::GROUP, s3::GROUP, s4::GROUP];
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The arguments of this program.
 struct Options {
@@ -124,7 +121,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options> {
         match argument.as_str() {
             "--binary" => program = arguments.next().map(std::path::absolute).transpose()?,
             "--verbose" => verbose = true,
-            id if items().any(|(group, item)| has_id(id, group, item)) => only.push(argument),
+            id if ITEMS.iter().any(|item| has_id(id, item)) => only.push(argument),
             id => bail!("there is no item {id:?}; items are S0-1 to S4-46"),
         }
     }
@@ -145,7 +142,7 @@ async fn check_items(
         let (servers, permits) = (Arc::clone(&servers), Arc::clone(&permits));
         checks.spawn(async move { (index, backend, check(servers, backend, run, &permits).await) });
     };
-    for (group, item) in items().filter(|(group, item)| is_selected(only, group, item)) {
+    for item in ITEMS.iter().filter(|item| is_selected(only, item)) {
         let index = results.len();
         let verdict = match item.check {
             Check::Test(name) => Verdict::Test(name),
@@ -155,14 +152,14 @@ async fn check_items(
                 Verdict::Passed
             }
             Check::Agents { run, on, until } => {
-                on.iter().chain(until.backends).for_each(|backend| start(index, *backend, run));
+                on.iter().for_each(|backend| start(index, *backend, run));
                 match until.backends {
                     [] => Verdict::Passed,
                     backends => Verdict::NotYet(until.step, backends.to_vec()),
                 }
             }
         };
-        results.push(ItemResult { group: group.name, number: item.number, what: item.what, verdict });
+        results.push(ItemResult { item, verdict });
     }
     while let Some(done) = checks.join_next().await {
         let (index, backend, checked) = done.context("a check panicked")?;
@@ -180,39 +177,10 @@ async fn check(servers: Arc<Servers>, backend: Backend, run: CheckFn, permits: &
     })
 }
 
-fn items() -> impl Iterator<Item = (&'static Group, &'static Item)> {
-    GROUPS.iter().flat_map(|group| group.items.iter().map(move |item| (group, item)))
+fn is_selected(only: &[impl AsRef<str>], item: &Item) -> bool {
+    only.is_empty() || only.iter().any(|id| has_id(id.as_ref(), item))
 }
 
-fn is_selected(only: &[impl AsRef<str>], group: &Group, item: &Item) -> bool {
-    only.is_empty() || only.iter().any(|id| has_id(id.as_ref(), group, item))
-}
-
-fn has_id(id: &str, group: &Group, item: &Item) -> bool {
-    id.eq_ignore_ascii_case(&format!("{}-{}", group.name, item.number))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_item_has_one_entry_in_order() {
-        let expected = [("S0", 50), ("S1", 93), ("S2", 51), ("S3", 74), ("S4", 46)];
-        for (group, (name, count)) in GROUPS.iter().zip(expected) {
-            let numbers: Vec<u16> = group.items.iter().map(|item| item.number).collect();
-            assert_eq!((group.name, numbers), (name, (1..=count).collect()));
-        }
-    }
-
-    #[test]
-    fn every_named_test_exists() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for (group, item) in items() {
-            let Check::Test(name) = item.check else { continue };
-            let (file, function) = name.split_once("::").unwrap();
-            let text = std::fs::read_to_string(root.join(file)).unwrap();
-            assert!(text.contains(&format!("fn {function}(")), "{}-{}: {name}", group.name, item.number);
-        }
-    }
+fn has_id(id: &str, item: &Item) -> bool {
+    id.eq_ignore_ascii_case(&item.id())
 }

@@ -2,199 +2,43 @@
 //! crashes and restarts.
 
 use super::{
-    CheckError, CheckResult, Group, Item, agents,
+    Check, CheckError, CheckResult, agents,
     crash::SECTIONS,
     fixture::Fixture,
     http::{Response, Server},
     json::{ValueChecks as _, quote},
-    mismatch, not_yet, test,
+    mismatch,
     test_client::{TestClient, ends_with_final, has_sections, states, text_part, unique_id},
     wire,
 };
 
 mod public_card;
 
-pub(crate) const GROUP: Group = Group { name: "S3", items: ITEMS };
-
-const ITEMS: &[Item] = &[
-    wire!(1, "the card at /.well-known/agent-card.json is public, also in production", public_card),
-    test(
-        2,
-        "POST /_agent-native/a2a accepts JSON-RPC",
-        "crates/inbound/tests/socket/endpoints.rs::every_endpoint_serves_the_same_agent_in_every_generation",
-    ),
-    test(
-        3,
-        "_process-task accepts only signed requests",
-        "crates/inbound/tests/socket/process_task.rs::token_must_be_signed_for_the_task_and_be_valid_now",
-    ),
-    test(
-        4,
-        "POST /a2a accepts JSON-RPC as well",
-        "crates/inbound/tests/socket/endpoints.rs::every_endpoint_serves_the_same_agent_in_every_generation",
-    ),
-    test(
-        5,
-        "the _process-task route takes precedence over the path above it",
-        "crates/inbound/tests/socket/process_task.rs::path_is_not_part_of_json_rpc",
-    ),
-    test(
-        6,
-        "methods other than GET at the card's path are 405",
-        "crates/inbound/tests/socket/paths.rs::wrong_method_error_lists_the_allowed_methods",
-    ),
-    wire!(7, "the card has every member that the profile agent-native defines", card_members),
-    test(
-        8,
-        "the card lists the configured authentication schemes",
-        "crates/inbound/tests/socket/declared_credentials.rs::cards_of_every_dialect_declare_what_the_agent_accepts",
-    ),
-    wire!(
-        9,
-        "skills of users and organisations are not on the public card",
-        public_card::private_skills_hidden
-    ),
-    wire!(10, "the operator's own tools are on the public card", public_card::operator_skills_shown),
-    not_yet(11, "public responses reveal no tenant", 24),
-    test(
-        12,
-        "an authenticated caller sees additional skills",
-        "crates/a2ad/tests/library/api.rs::extended_skills_are_for_callers_who_can_get_the_extended_card",
-    ),
-    agents!(13, "message/send waits and returns the completed task", send_waits),
-    agents!(14, "message/send with async returns immediately with a working task", send_async_returns),
-    agents!(15, "async is honoured as a parameter only, not in metadata", async_is_parameter_only),
-    agents!(16, "the client can choose the contextId", context_chosen),
-    agents!(17, "message/stream streams the task, its statuses and its artifacts", streams),
-    test(
-        18,
-        "message/stream is -32601 where streaming is disabled",
-        "crates/inbound/tests/socket/profiles/agent_native.rs::streaming_methods_are_not_found_if_disabled",
-    ),
-    agents!(19, "tasks/get polls a task until it is completed", get_polls),
-    agents!(20, "tasks/cancel cancels a working task", cancel_working),
-    test(
-        21,
-        "a signed request wakes another process to run a task",
-        "crates/inbound/tests/socket/process_task.rs::queued_work_of_the_signed_task_starts_at_once",
-    ),
-    test(
-        22,
-        "such a signature is valid for one task and five minutes",
-        "crates/inbound/tests/socket/process_task.rs::token_must_be_signed_for_the_task_and_be_valid_now",
-    ),
-    agents!(23, "text, data and file parts have a type", parts_have_type, on [Builtin], until 17 [Mcp, Http, Command]),
-    agents!(
-        24,
-        "a task that was accepted runs although the process is killed before it starts",
-        queued_task_survives_crash
-    ),
-    not_yet(25, "the client library can fetch a card, send, stream and wait", 20),
-    not_yet(26, "the client library reads a task's text from its status", 20),
-    not_yet(27, "callAgent returns text for text", 20),
-    not_yet(28, "callAgent polls by default", 20),
-    not_yet(29, "callAgent signs a token for a user", 20),
-    not_yet(30, "the client falls back to /a2a", 20),
-    not_yet(31, "the client prefers the card's url", 20),
-    not_yet(32, "the client polls with backoff and a deadline", 20),
-    agents!(33, "each message creates a task, and six states can be reached", six_states, on [Builtin, Mcp, Command]),
-    agents!(34, "an error or a panic of the agent sets the task's state to failed", agent_failure),
-    agents!(35, "an agent that needs input sets the state input-required", input_required, on [Builtin, Mcp, Command]),
-    agents!(36, "tasks are persisted and readable after a restart", after_restart),
-    test(
-        37,
-        "tokens signed with A2A_SECRET are verified before an agent runs",
-        "crates/inbound/tests/socket/tokens/bad_tokens.rs::no_bad_token_is_accepted",
-    ),
-    test(
-        38,
-        "a static bearer token can be configured by the name of an environment variable",
-        "crates/a2ad-cli/tests/program/credentials/client.rs::bearer_token_is_accepted_in_every_version_of_the_card",
-    ),
-    test(
-        39,
-        "signed tokens and a static bearer token can be used together",
-        "crates/a2ad/tests/library/credentials.rs::agents_accept_what_they_list_else_what_the_server_verifies",
-    ),
-    test(
-        40,
-        "without credentials in development, the server logs one warning",
-        "crates/a2ad-cli/tests/program/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
-    ),
-    test(
-        41,
-        "without credentials in production, calls get 503 and no agent runs",
-        "crates/inbound/tests/socket/declared_credentials.rs::agent_without_authentication_in_production_is_unavailable",
-    ),
-    test(
-        42,
-        "production is detected from the hosting provider's environment variables",
-        "crates/a2ad-cli/tests/program/credentials/start.rs::every_configuration_starts_or_is_refused_as_documented",
-    ),
-    test(
-        43,
-        "_process-task without a secret in production is 503",
-        "crates/inbound/tests/socket/process_task.rs::signature_needs_a_secret_and_no_other_credential",
-    ),
-    test(
-        44,
-        "a request with an invalid token never reaches an agent",
-        "crates/inbound/tests/socket/tokens/bad_tokens.rs::no_bad_token_is_accepted",
-    ),
-    test(
-        45,
-        "a token is verified with the global secret and then with the organisation's",
-        "crates/inbound/tests/socket/tokens/secrets.rs::secret_of_the_server_is_tried_before_that_of_the_organisation",
-    ),
-    test(
-        46,
-        "aud and iss are verified if present, and exp always",
-        "crates/inbound/tests/socket/tokens/secrets.rs::lifetime_issuer_and_audience_are_checked",
-    ),
-    test(
-        47,
-        "a token for another service is rejected",
-        "crates/inbound/tests/socket/tokens/secrets.rs::lifetime_issuer_and_audience_are_checked",
-    ),
-    test(
-        48,
-        "the card offers JWT only where it can be used",
-        "crates/inbound/tests/socket/declared_credentials.rs::agent_without_authentication_in_production_is_unavailable",
-    ),
-    not_yet(49, "a delegation to a remote agent is stored as a separate row", 21),
-    not_yet(50, "a delegated task is polled until its result can be delivered", 21),
-    not_yet(51, "a delegation fails with a clear error after ten minutes or six attempts", 21),
-    not_yet(52, "delegations of a crashed process are resumed exactly once", 21),
-    not_yet(53, "tasks that arrived by webhook have three attempts", 21),
-    not_yet(54, "every app of a workspace is a peer", 21),
-    not_yet(55, "all apps of a workspace share one secret", 21),
-    not_yet(56, "an app is reachable at /apps/{id} on the same origin", 21),
-    not_yet(57, "outbound tokens identify the caller", 21),
-    not_yet(58, "discovery lists the agents of the workspace", 21),
-    not_yet(59, "agents outside the workspace use bearer keys", 21),
-    agents!(60, "a task is stored before the response is sent, and runs afterwards", stored_before_response),
-    agents!(
-        61,
-        "a task continues after the connection that started it is closed",
-        continues_after_disconnect
-    ),
-    agents!(62, "a task that was claimed and not finished is resumed after a crash", resumed_after_crash),
-    not_yet(63, "an @-mention calls the mentioned agent", 21),
-    not_yet(64, "local agents run inside the process", 21),
-    not_yet(65, "a message is routed to the best-matching app", 21),
-    not_yet(66, "adapters reply in the same thread", 21),
-    not_yet(67, "one agent calls another and receives text", 21),
-    test(
-        68,
-        "the server's routes can be mounted into another HTTP app with one call",
-        "crates/a2ad/tests/library/api.rs::a_mounted_server_leaves_the_routes_of_the_app_intact",
-    ),
-    agents!(69, "the status of a completed task has the agent's text", text_in_status, on [], until 17 [Builtin, Mcp, Http, Command]),
-    agents!(70, "a message without messageId works at the card's url and at /a2a", without_message_id, on [], until 17 [Builtin, Mcp, Http, Command]),
-    agents!(71, "every update of a stream has a status", updates_have_status, on [], until 17 [Builtin, Mcp, Http, Command]),
-    not_yet(72, "the secrets of organisations are managed while the server runs", 17),
-    not_yet(73, "the signed endpoints for continuations and webhook tasks exist", 21),
-    not_yet(74, "operators add agents that can be mentioned, and further providers of their names", 21),
+/// The checks, by the number of their requirement.
+pub(crate) const CHECKS: &[(u16, Check)] = &[
+    (1, wire!(public_card)),
+    (7, wire!(card_members)),
+    (9, wire!(public_card::private_skills_hidden)),
+    (10, wire!(public_card::operator_skills_shown)),
+    (13, agents!(send_waits)),
+    (14, agents!(send_async_returns)),
+    (15, agents!(async_is_parameter_only)),
+    (16, agents!(context_chosen)),
+    (17, agents!(streams)),
+    (19, agents!(get_polls)),
+    (20, agents!(cancel_working)),
+    (23, agents!(parts_have_type, until 17 [Mcp, Http, Command])),
+    (24, agents!(queued_task_survives_crash)),
+    (33, agents!(six_states, on [Builtin, Mcp, Command])),
+    (34, agents!(agent_failure)),
+    (35, agents!(input_required, on [Builtin, Mcp, Command])),
+    (36, agents!(after_restart)),
+    (60, agents!(stored_before_response)),
+    (61, agents!(continues_after_disconnect)),
+    (62, agents!(resumed_after_crash)),
+    (69, agents!(text_in_status, until 17 [Builtin, Mcp, Http, Command])),
+    (70, agents!(without_message_id, until 17 [Builtin, Mcp, Http, Command])),
+    (71, agents!(updates_have_status, until 17 [Builtin, Mcp, Http, Command])),
 ];
 
 async fn public_card(at: &Fixture) -> CheckResult {

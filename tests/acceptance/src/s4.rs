@@ -1,92 +1,31 @@
 //! S4: the profile `agentos` (AgentOS). The draft with the spelling `cancelled` and the whole history in responses.
 
 use super::{
-    CheckError, CheckResult, Group, Item, agents,
+    Check, CheckError, CheckResult, agents,
     fixture::{Fixture, MANY_SKILLS},
     http::Response,
     json::{ValueChecks as _, quote},
-    mismatch, not_yet, test,
+    mismatch,
     test_client::{request, states, text, unique_id},
     wire,
 };
 
-pub(crate) const GROUP: Group = Group { name: "S4", items: ITEMS };
-
-const ITEMS: &[Item] = &[
-    not_yet(1, "instances discover each other and delegate tasks", 21),
-    agents!(2, "requests and responses are JSON-RPC 2.0", json_rpc),
-    wire!(3, "the card is at /.well-known/agent.json", card_path),
-    agents!(4, "a task is submitted, then working, then completed or failed", life_cycle),
-    agents!(5, "a task with several turns returns the history of all messages", several_turns, on [Builtin, Mcp, Command]),
-    wire!(6, "15,000 skills are on the card, can be searched and can be called", many_skills),
-    wire!(7, "the card has every member that the profile agentos defines", card_members),
-    not_yet(8, "discover fetches a card and caches it", 21),
-    not_yet(9, "a second discover uses the cache and sends no request", 21),
-    not_yet(10, "a client can list the skills and schemes of a card", 20),
-    not_yet(11, "send_task returns the task as the remote agent returned it", 21),
-    not_yet(12, "a sent task is also stored locally", 21),
-    not_yet(13, "a plain string is accepted as a message", 20),
-    not_yet(14, "metadata is forwarded to the remote agent", 21),
-    not_yet(15, "get_task asks the remote agent, or reads the local copy", 21),
-    not_yet(16, "cancel_task cancels a remote task", 21),
-    agents!(17, "six states can be reached, and the state of a canceled task is spelled cancelled", six_states, on [Builtin, Mcp, Command]),
-    agents!(18, "messages have the roles user and agent, and parts are text, file and data", messages_and_parts, on [Builtin], until 17 [Mcp, Http, Command]),
-    agents!(
-        19,
-        "POST /a2a/rpc tasks/send creates a task of the default agent and returns its result",
-        send_returns_task
-    ),
-    agents!(20, "tasks/get returns the task, and -32001 for an unknown id", get_returns_task),
-    agents!(21, "tasks/cancel cancels a working task, and a second cancel is -32002", cancel_working),
-    agents!(22, "the history has the messages of both roles in order", history, on [Builtin, Mcp, Command]),
-    not_yet(23, "three agents can be called concurrently", 20),
-    not_yet(24, "the client polls with backoff and a deadline", 20),
-    not_yet(25, "agent_card creates a card and stores it", 21),
-    not_yet(26, "a card created by agent_card is served", 21),
-    not_yet(27, "list_cards returns all cards", 21),
-    test(
-        28,
-        "the number of stored tasks is limited, and the oldest finished tasks are deleted first",
-        "crates/engine/tests/operations/retention.rs::max_tasks_purges_the_oldest_finished_tasks",
-    ),
-    not_yet(29, "POST /api/a2a/discover fetches a remote card", 21),
-    not_yet(30, "POST /api/a2a/send sends a task to a remote agent", 21),
-    not_yet(31, "GET /api/a2a/task returns a remote task", 21),
-    not_yet(32, "POST /api/a2a/cancel cancels a remote task", 21),
-    wire!(33, "GET /.well-known/agent.json returns url, capabilities and skills as JSON", card_served),
-    not_yet(34, "GET /api/a2a/cards lists the stored cards", 21),
-    not_yet(35, "discover and cancel need no Content-Type", 21),
-    test(
-        36,
-        "URLs inside the private network are never fetched",
-        "crates/a2ad/tests/guard/addresses.rs::forbidden_urls_are_refused",
-    ),
-    test(
-        37,
-        "task methods require a bearer token",
-        "crates/inbound/tests/socket/access.rs::agent_that_requires_credential_rejects_calls",
-    ),
-    test(
-        38,
-        "calls are rate limited",
-        "crates/inbound/tests/socket/rate_limits.rs::refusals_have_the_form_of_the_binding_and_dialect",
-    ),
-    not_yet(39, "cards are fetched over HTTPS and their signatures are verified", 24),
-    not_yet(40, "outbound calls support sessions, timeouts, retries and skills", 20),
-    not_yet(41, "remote agents work together with local agents and MCP", 22),
-    not_yet(42, "a sent task records the remote agent it was sent to", 21),
-    agents!(43, "completed tasks have the agent's message in status and history, and createdAt", agent_message, on [], until 17 [Builtin, Mcp, Http, Command]),
-    not_yet(
-        44,
-        "at most 1,000 finished tasks are kept unless configured, and the oldest goes within 5 seconds",
-        17,
-    ),
-    not_yet(45, "GET task without agentUrl asks the agent that the task was sent to", 21),
-    not_yet(
-        46,
-        "cards over plain HTTP from elsewhere are a warning, or a refusal where cards must be verified",
-        24,
-    ),
+/// The checks, by the number of their requirement.
+pub(crate) const CHECKS: &[(u16, Check)] = &[
+    (2, agents!(json_rpc)),
+    (3, wire!(card_path)),
+    (4, agents!(life_cycle)),
+    (5, agents!(several_turns, on [Builtin, Mcp, Command])),
+    (6, wire!(many_skills)),
+    (7, wire!(card_members)),
+    (17, agents!(six_states, on [Builtin, Mcp, Command])),
+    (18, agents!(messages_and_parts, until 17 [Mcp, Http, Command])),
+    (19, agents!(send_returns_task)),
+    (20, agents!(get_returns_task)),
+    (21, agents!(cancel_working)),
+    (22, agents!(history, on [Builtin, Mcp, Command])),
+    (33, wire!(card_served)),
+    (43, agents!(agent_message, until 17 [Builtin, Mcp, Http, Command])),
 ];
 
 /// How fast it is, is measured by the proof `many_skills`.

@@ -106,6 +106,9 @@ impl fmt::Display for CallError {
             Self::NotSent => out.write_str("it did not receive the request"),
             Self::Closed => out.write_str("the connection ended before the answer"),
             Self::NotAnObject => out.write_str("the arguments are no object"),
+            Self::MessageArgument(name) => {
+                write!(out, "the client has sent the argument {}, which is for the message", excerpt(name))
+            }
             Self::Invalid(problem) => out.write_str(problem),
         }
     }
