@@ -68,9 +68,9 @@ fn keys_that_do_not_fit_are_reported_with_what_to_do() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_are_chosen_by_pattern_and_a_command_gets_the_message() {
     let folder = tempfile::tempdir().unwrap();
-    let program = env!("CARGO_BIN_EXE_a2ad");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tool_server.py");
     let config = format!(
-        "[mcp.files]\ncommand = [{program:?}, \"selftest-tools\", \"read_file\", \"write_file\", \"read_folder\", \"list\"]\n\
+        "[mcp.files]\ncommand = [\"python3\", \"-S\", {script:?}, \"read_file\", \"write_file\", \"read_folder\", \"list\"]\n\
          tools = [\"read_*\", \"list\"]\noutput_modes = [\"text/markdown\"]\n\
          [skills.chat]\ncommand = {{ argv = [\"cat\"] }}\ninput = \"message\"\ninput_modes = [\"text/plain\", \"image/*\"]\n"
     );

@@ -36,9 +36,9 @@ pub(crate) const CHECKS: &[(u16, Check)] = &[
     (60, agents!(stored_before_response)),
     (61, agents!(continues_after_disconnect)),
     (62, agents!(resumed_after_crash)),
-    (69, agents!(text_in_status, until 17 [Builtin, Mcp, Http, Command])),
-    (70, agents!(without_message_id, until 17 [Builtin, Mcp, Http, Command])),
-    (71, agents!(updates_have_status, until 17 [Builtin, Mcp, Http, Command])),
+    (69, agents!(text_in_status)),
+    (70, agents!(without_message_id)),
+    (71, agents!(updates_have_status)),
 ];
 
 async fn public_card(at: &Fixture) -> CheckResult {

@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[(u16, Check)] = &[
     (21, agents!(cancel_working)),
     (22, agents!(history, on [Builtin, Mcp, Command])),
     (33, wire!(card_served)),
-    (43, agents!(agent_message, until 17 [Builtin, Mcp, Http, Command])),
+    (43, agents!(agent_message)),
 ];
 
 /// How fast it is, is measured by the proof `many_skills`.
