@@ -73,7 +73,7 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
         examples: config.examples.clone().unwrap_or(tool.examples),
         input_schema: config.input_schema.clone().or(tool.input_schema),
         output_schema: config.output_schema.clone().or(tool.output_schema),
-        interface: own_interface(config, tool.interface),
+        interface: own_interface(config, &tool.interface),
         ..tool
     };
     // Tags that the operator has written are keywords; those of tools and operations are categories.
@@ -86,12 +86,12 @@ fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
 }
 
 /// That of the skill, and that of its backend where it sets nothing. Whether a tool gets the message depends on the tool.
-fn own_interface(config: &SkillConfig, of_backend: Interface) -> Interface {
+fn own_interface(config: &SkillConfig, of_backend: &Interface) -> Interface {
     match &config.backend {
         SkillBackend::Mcp { .. } => {
-            Interface { input: of_backend.input, ..config.interface.clone().or(&of_backend) }
+            Interface { input: of_backend.input, ..config.interface.clone().or(of_backend) }
         }
-        SkillBackend::Builtin(_) | SkillBackend::Ready { .. } => config.interface.clone().or(&of_backend),
+        SkillBackend::Builtin(_) | SkillBackend::Ready { .. } => config.interface.clone().or(of_backend),
     }
 }
 

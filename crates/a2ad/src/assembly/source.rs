@@ -6,6 +6,7 @@ use super::{SkillBackend, SkillConfig};
 
 /// An entry of an agent's list of skills.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "made when a file is read, and few at a time")]
 pub enum SkillSource {
     /// A skill that is defined by itself.
     Own(SkillConfig),

@@ -45,7 +45,7 @@ impl Maker<'_> {
         }
         if path.is_empty() {
             // Decoders allow a nesting depth of about 100; the error does not name a field.
-            let deep = [key(99, GROUP).repeat(200), key(99, GROUP_END).repeat(200), good.clone()].concat();
+            let deep = [key(99, GROUP).repeat(200), key(99, GROUP_END).repeat(200), good].concat();
             self.refuse("200 nested groups".to_owned(), &wrap(deep), INVALID_PARAMS, "");
         }
         for field in numbered(fields) {
