@@ -16,6 +16,8 @@ use protocol::{
 
 /// How many references are followed from one property.
 const MAX_REFERENCES: usize = 8;
+/// How many choices of one schema are followed from one property: one can refer to itself.
+const MAX_CHOICES: usize = 8;
 
 /// A property that a text or a file can fill.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,24 +116,39 @@ impl<'a> Schema<'a, '_> {
 
     /// What fills a property with this schema.
     fn takes(self, property: &Object<'a, '_>) -> Option<Takes> {
+        if let Some(takes) = self.takes_itself(property) {
+            return Some(takes);
+        }
+        let mut only = self.only_choice(property)?;
+        for _ in 0..MAX_CHOICES {
+            if let Some(takes) = self.takes_itself(&only) {
+                return Some(takes);
+            }
+            only = self.only_choice(&only)?;
+        }
+        None
+    }
+
+    /// What fills a property that has no choices.
+    fn takes_itself(self, property: &Object<'a, '_>) -> Option<Takes> {
         if let Some(takes) = string(property) {
             return Some(takes);
         }
-        if is_type(property, "array")
-            && let Some(items) = property.present("items")
-        {
-            return match self.resolved(items).as_ref().and_then(string)? {
-                Takes::Bytes { media_type, .. } => Some(Takes::Bytes { media_type, is_list: true }),
-                Takes::Url { .. } => Some(Takes::Url { is_list: true }),
-                Takes::Text | Takes::Choice => None,
-            };
+        let items = property.present("items").filter(|_| is_type(property, "array"))?;
+        match self.resolved(items).as_ref().and_then(string)? {
+            Takes::Bytes { media_type, .. } => Some(Takes::Bytes { media_type, is_list: true }),
+            Takes::Url { .. } => Some(Takes::Url { is_list: true }),
+            Takes::Text | Takes::Choice => None,
         }
-        // Such as `anyOf: [{type: string}, {type: null}]`.
+    }
+
+    /// The only choice that is not null, such as that of `anyOf: [{type: string}, {type: null}]`.
+    fn only_choice(self, property: &Object<'a, '_>) -> Option<Object<'a, 'static>> {
         let choices = property.present("anyOf").or_else(|| property.present("oneOf"))?;
         let choices = Node::new(choices, &Path::Root).list(|node| Ok(node.raw())).ok()?;
         let mut others = choices.into_iter().filter_map(|raw| self.resolved(raw)).filter(|one| !is_null(one));
         let only = others.next()?;
-        if others.next().is_some() { None } else { self.takes(&only) }
+        if others.next().is_some() { None } else { Some(only) }
     }
 
     /// The object that a schema is, or refers to.
@@ -235,6 +252,13 @@ mod tests {
             ("pages", false, bytes(None, true)),
         ];
         assert_eq!(found(schema), expected.map(|(name, required, takes)| (name.to_owned(), required, takes)));
+    }
+
+    #[test]
+    fn a_choice_that_refers_to_itself_takes_nothing() {
+        let schema = r##"{"properties": {"p": {"$ref": "#/$defs/p"}},
+            "$defs": {"p": {"anyOf": [{"$ref": "#/$defs/p"}, {"type": "null"}]}}}"##;
+        assert_eq!(found(schema), []);
     }
 
     #[test]
