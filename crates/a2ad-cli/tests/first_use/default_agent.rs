@@ -46,9 +46,7 @@ async fn a_server_without_a_default_agent_serves_its_agents_and_lists_them_at_th
     let page: Value = page.json().unwrap();
     assert_eq!(page["agents"].as_array().unwrap().len(), 2);
     assert_eq!(page.get("defaultAgent"), None);
-    let log = server.log();
-    let notice = "set server.default_agent to one of one, two";
-    assert!(log.lines().any(|line| line.contains(notice)), "{log}");
+    server.wait_for_log("set server.default_agent to one of one, two").await.unwrap();
 }
 
 #[tokio::test]

@@ -181,10 +181,12 @@ impl StreamedText {
         });
         let pieces = &mut self.artifacts[at].1;
         if !append {
-            pieces.clear();
+            self.size -= pieces.drain(..).map(|piece| piece.text.len()).sum::<usize>();
         }
-        pieces.extend(new);
-        self.size = self.pieces().map(|piece| piece.text.len()).sum();
+        for piece in new {
+            self.size += piece.text.len();
+            pieces.push(piece);
+        }
         self.drop_oldest();
     }
 
