@@ -13,13 +13,22 @@ use super::{run, serve};
 
 /// The log line of a failed call of this skill.
 async fn failure(server: &Server, skill: &str) -> Value {
-    server.wait_for_log(&format!(r#""skill":"{skill}""#)).await.unwrap();
-    let log = server.log();
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let found: Vec<Value> = lines
-        .filter(|line| line["message"] == "a call of a backend failed" && line["skill"] == skill)
-        .collect();
-    assert_eq!(found.len(), 1, "{skill}: {log}");
+    let found = || -> Vec<Value> {
+        let log = server.log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines
+            .filter(|line| line["message"] == "a call of a backend failed" && line["skill"] == skill)
+            .collect()
+    };
+    let logged = async {
+        while found().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let timeout = Duration::from_secs(20);
+    assert!(tokio::time::timeout(timeout, logged).await.is_ok(), "{skill}: {}", server.log());
+    let found = found();
+    assert_eq!(found.len(), 1, "{skill}: {}", server.log());
     assert_eq!(found[0]["level"], "WARN");
     found[0].clone()
 }
