@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[(u16, Check)] = &[
     (29, agents!(deleted_after_retention)),
     (30, agents!(four_methods)),
     (31, agents!(streams, on [Builtin, Http, Command])),
-    (35, agents!(panic_is_internal_error, until 17 [Command])),
+    (35, agents!(panic_is_internal_error, until 17 [Http, Command])),
     (44, agents!(endpoints::one_function, until 17 [Mcp])),
     (45, agents!(endpoints::same_result_and_trail, until 17 [Mcp])),
     (46, wire!(function_stream::forwarded_unbuffered)),

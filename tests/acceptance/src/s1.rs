@@ -63,7 +63,7 @@ pub(crate) const CHECKS: &[(u16, Check)] = &[
     (54, agents!(methods::two_turns, on [Builtin, Mcp, Command])),
     (55, agents!(methods::structured_question, on [Builtin, Mcp, Command])),
     (56, agents!(methods::text_and_file, until 17 [Mcp, Http, Command])),
-    (64, agents!(errors::internal, until 17 [Command])),
+    (64, agents!(errors::internal, until 17 [Http, Command])),
     (68, wire!(errors::unsupported)),
     (69, agents!(errors::content_types, until 17 [Mcp, Http, Command])),
     (71, wire!(streams::error_event)),
