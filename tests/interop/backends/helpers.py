@@ -41,9 +41,10 @@ class Server:
     def _address(self) -> str:
         for line in self.process.stderr:
             self.log.append(line)
-            found = re.search(r'http://127\.0\.0\.1:\d+', line)
+            # Other lines may name the addresses of backends.
+            found = re.search(r'"a2ad serves".*?(http://127\.0\.0\.1:\d+)', line)
             if found:
-                return found[0]
+                return found[1]
         raise AssertionError(f'the server did not start:\n{"".join(self.log)}')
 
     def _read_log(self) -> None:

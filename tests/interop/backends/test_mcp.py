@@ -43,7 +43,7 @@ def test_each_tool_is_a_skill_with_its_schema(start, reference):
     skills = {skill['id']: skill for skill in card['skills']}
     assert {'echo', 'get-sum', 'trigger-long-running-operation'} <= skills.keys()
     assert skills['echo']['description'] == 'Echoes back the input string'
-    assert skills['echo']['inputModes'] == ['application/json']
+    assert skills['echo']['inputModes'] == ['application/json', 'text/plain']
     assert f'with {len(skills)} tool(s)' in card['description']
     (extension,) = [
         one for one in card['capabilities']['extensions'] if one['uri'] == 'urn:a2ad:ext:skill-schemas:1'

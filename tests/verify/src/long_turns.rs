@@ -2,12 +2,15 @@
 //! must complete with every section once; no step may begin again after it was journaled, which a file outside the
 //! server shows (`step_reports.rs`); and no task that makes progress may fail.
 //!
-//! The server is killed at random times, each after every open document has made progress. Only the last kill does not
-//! wait for that: with the one before it, every open document has two deaths without progress, so all become suspects,
-//! which start one after the other. (One more kill would come during the probation of one of them, which would have to
-//! fail.) Most documents are of `journal-writer`, some of `slow-writer`.
+//! Beside the first documents a task crashes the process itself (`long_turns/poison.rs`): it must fail as poisoned. Then
+//! the remaining documents are started and the server is killed at random times, each after every open document has made
+//! progress. Only the last kill does not wait for that: with the one before it, every open document has two deaths
+//! without progress, so all become suspects, which start one after the other. (One more kill would come during the
+//! probation of one of them, which would have to fail.) Most documents are of `journal-writer`, some of `slow-writer`.
 //!
 //! Deliberately not here: other load (kill_under_load), and many tasks that crash the process (poison_tasks).
+
+mod poison;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -34,7 +37,7 @@ pub(crate) const OPTIONS: &str =
 const SECTION_MILLIS: u64 = 500;
 /// Time between the progress of the last document and a kill, or between ready and the last kill, in milliseconds.
 const KILL_AFTER: RangeInclusive<u64> = 0..=200;
-/// The server fails a turn with 100 crashes.
+/// The server fails a turn with 100 crashes; the task that crashes the process causes some of them.
 const MAX_KILLS: u64 = 90;
 /// Time goal for every open document to make progress after a start; for suspects, which start one after the other,
 /// the time of one section is added for each.
@@ -95,7 +98,12 @@ impl<'a> Campaign<'a> {
     }
 
     async fn run(mut self, kills: u64) -> Result<ProofResult> {
-        self.begin_documents(self.tasks).await?;
+        let neighbours = poison::neighbours(self.tasks);
+        self.begin_documents(neighbours).await?;
+        let poisoned = self.poison().await?;
+        // Before the others are started, which would be finished when all suspects have started.
+        self.until_progress().await?;
+        self.begin_documents(self.tasks - neighbours).await?;
         self.kill_repeatedly(kills).await?;
         let finishing = Instant::now();
         self.until_ended().await?;
@@ -120,6 +128,7 @@ impl<'a> Campaign<'a> {
             "steps_repeated": reports.repeated.len(),
             "slowest_progress_ms": u64::try_from(self.slowest_progress.as_millis())?,
             "finished_after_ms": u64::try_from(finished_after.as_millis())?,
+            "poisoned": poisoned,
             "relaxed": !self.time_limits.is_strict(),
         });
         Ok(ProofResult { figures, findings: self.findings })

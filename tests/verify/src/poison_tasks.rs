@@ -25,10 +25,10 @@ use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--poisons N] [--writers N] [--seed S] [--binary PATH] [--relaxed]";
 
-const AGENT: &str = "abort";
+pub(crate) const AGENT: &str = "abort";
 const ABORTED: i32 = 6;
 /// Number of crashes after which a task fails: two that make it a suspect, and one on probation.
-const CRASHES_TO_FAIL: u64 = 3;
+pub(crate) const CRASHES_TO_FAIL: u64 = 3;
 const DOCUMENT: Document = Document { sections: 10, delay_millis: 50 };
 /// Time goal for the whole run, from the first start to the last terminal state.
 const GOAL: Duration = Duration::from_secs(60);
@@ -200,7 +200,7 @@ impl<'a> Supervisor<'a> {
 }
 
 /// Whether the server has ended by the crash of its agent; an error if it has ended otherwise.
-fn has_crashed(server: &mut Server) -> Result<bool> {
+pub(crate) fn has_crashed(server: &mut Server) -> Result<bool> {
     match server.ended()? {
         None => Ok(false),
         Some(status) if status.signal() == Some(ABORTED) => Ok(true),
@@ -210,7 +210,7 @@ fn has_crashed(server: &mut Server) -> Result<bool> {
 
 /// Sends the messages whose runs abort the process. Responses are not required: the process that would send them
 /// crashes.
-async fn poison(address: SocketAddr, poisons: u64, random: &mut Random) {
+pub(crate) async fn poison(address: SocketAddr, poisons: u64, random: &mut Random) {
     let mut sent = tokio::task::JoinSet::new();
     for _ in 0..poisons {
         let params = message(random.uuid(), "abort now", true);
