@@ -13,6 +13,7 @@ pub mod backend;
 pub mod backends;
 #[cfg(feature = "backends")]
 pub mod dial;
+pub mod masked;
 #[cfg(feature = "backends")]
 pub mod process;
 #[cfg(feature = "backends")]

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inbound::{ConfigReport, Setting, SettingSource, SettingValue};
+use outbound::masked::{MASK, is_name_of_secret, is_secret_name, masked};
 use protocol::json::write::Writer;
 
 use super::{
@@ -14,9 +15,6 @@ use super::{
     read::quoted,
     tree::{Entry, Item, Location, Table, Value},
 };
-
-/// What is shown instead of a secret.
-const MASK: &str = "***";
 
 /// The report about a file with the overrides of the environment and the flags. Its values need not be valid.
 pub(super) fn report(tree: &Table, file: Option<String>) -> ConfigReport {
@@ -183,7 +181,7 @@ impl MaskedJson {
     fn items(&mut self, items: &[Item]) {
         let follows_secret = |at: usize| {
             let before = at.checked_sub(1).and_then(|at| items.get(at)).map(|item| &item.value);
-            matches!(before, Some(Value::Text(option)) if option.starts_with('-') && !option.contains('=') && is_secret_name(option))
+            matches!(before, Some(Value::Text(option)) if is_name_of_secret(option))
         };
         let positions: Vec<bool> = (0..items.len()).map(follows_secret).collect();
         let mut has_masked = false;
@@ -218,7 +216,7 @@ impl MaskedJson {
     }
 
     fn text(&mut self, text: &str) {
-        let masked = masked_option(text).or_else(|| masked_url(text));
+        let masked = masked(text);
         self.has_masked |= masked.is_some();
         self.out.string(masked.as_deref().unwrap_or(text));
     }
@@ -234,40 +232,6 @@ impl MaskedJson {
             }
         }
     }
-}
-
-/// Whether a name of a member or of an option is one of a secret. The name of a variable is none.
-fn is_secret_name(name: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["secret", "password", "passwd", "token", "apikey", "credential", "authorization", "private"];
-    let plain = name.to_lowercase().replace(['-', '_'], "");
-    !plain.ends_with("env") && WORDS.iter().any(|word| plain.contains(word))
-}
-
-/// `--token=…` without its value.
-fn masked_option(text: &str) -> Option<String> {
-    let (name, value) = text.split_once('=').filter(|(name, _)| name.starts_with('-'))?;
-    (is_secret_name(name) && !value.is_empty()).then(|| format!("{name}={MASK}"))
-}
-
-/// A URL without user, password and the values of its query.
-fn masked_url(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let (head, query) = rest.split_once('?').map_or((rest, None), |(head, query)| (head, Some(query)));
-    let (authority, path) = head.split_at(head.find('/').unwrap_or(head.len()));
-    let host = authority.rsplit_once('@').map(|(_, host)| host);
-    if host.is_none() && query.is_none_or(str::is_empty) {
-        return None;
-    }
-    let authority = host.map_or_else(|| authority.to_owned(), |host| format!("{MASK}@{host}"));
-    let query = query.map_or_else(String::new, |query| {
-        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((name, _)) => format!("{name}={MASK}"),
-            None => MASK.to_owned(),
-        });
-        format!("?{}", pairs.collect::<Vec<_>>().join("&"))
-    });
-    Some(format!("{scheme}://{authority}{path}{query}"))
 }
 
 #[cfg(test)]

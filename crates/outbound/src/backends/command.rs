@@ -27,6 +27,7 @@ use self::{
 };
 use crate::{
     backend::{Backend, Call, Reply},
+    masked::masked_command,
     process::{Exit, Launch, Launcher, Process},
 };
 
@@ -170,7 +171,7 @@ impl Backend for CommandTool {
     }
 
     fn target(&self) -> String {
-        self.argv.join(" ")
+        masked_command(&self.argv)
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {

@@ -23,6 +23,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     backend::{Backend, Reply},
     dial::Dialer,
+    masked::{masked, masked_command},
     process::{Launch, Launcher},
     skill::Interface,
 };
@@ -83,11 +84,14 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// A URL without its query, or a program with its arguments.
+    /// A URL without its query, or a program with its arguments; without secrets, for the log.
     pub fn target(&self) -> String {
         match self {
-            Self::Stdio(launch) => launch.argv.join(" "),
-            Self::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            Self::Stdio(launch) => masked_command(&launch.argv),
+            Self::Http { url, .. } => {
+                let url = url.split(['?', '#']).next().unwrap_or_default();
+                masked(url).unwrap_or_else(|| url.to_owned())
+            }
         }
     }
 }
